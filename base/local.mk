@@ -1,0 +1,9 @@
+libddpbench_a_SOURCES += \
+	base/arena.c base/arena.h \
+	base/clock.c base/clock.h \
+	base/err.c base/err.h \
+	base/json.c base/json.h \
+	base/notes.c base/notes.h \
+	base/rng.c base/rng.h \
+	base/stats.c base/stats.h \
+	base/suggest.c base/suggest.h

@@ -1,0 +1,1 @@
+ddpbench_SOURCES = cli/main.c

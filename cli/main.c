@@ -1,0 +1,5 @@
+/* cli/main.c - parse, dispatch, exit. */
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,1 @@
+libddpbench_a_SOURCES +=

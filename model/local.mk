@@ -1,0 +1,2 @@
+libddpbench_a_SOURCES +=
+KERNEL_LIBS =

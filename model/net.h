@@ -1,0 +1,90 @@
+/*
+ * model/net.h - one network in one process: memory, forward, backward, update.
+ *
+ * Use: net_plan() says how many bytes a shape needs and takes nothing; net_take() maps them;
+ * net_init_params() or checkpoint_load() fill the parameters; then per update
+ *
+ *     for k in 0..K-1:  loss += net_step(net, inputs_k, targets_k, 1.0f / K, k > 0)   (gradients)
+ *     net_update(net, ...)                                                            (parameters)
+ *
+ * net_step() runs forward and backward; the gradient is that of scale x mean loss over the B x T
+ * positions, overwriting (accumulate false) or added to (true) net->grad. It allocates nothing and calls
+ * OpenBLAS and OpenMP from the calling thread, which owns the net. It cannot fail.
+ *
+ * Backward reports each finished gradient tensor through the ready callback, on the calling thread, in
+ * the order in which they are complete (during the last micro-batch only, if the caller sets it only then).
+ */
+#ifndef MODEL_NET_H
+#define MODEL_NET_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "model/spec.h"
+
+struct kernels; /* model/kernels.h */
+
+enum phase_kind { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER };
+
+struct phase {
+    enum phase_kind kind;
+    int layer; /* 0..L-1, -1 embedding, L head and final norm */
+    uint64_t start_ns, end_ns;
+};
+
+enum { PHASES_MAX = 1024 };
+
+/* What one update left behind: filled by net_step and net_update, reset by net_trace_reset. */
+struct net_trace {
+    int n;
+    int dropped; /* phases past the capacity */
+    struct phase phase[PHASES_MAX];
+    uint64_t ready_ns[TENSORS_MAX]; /* instant at which each gradient tensor was complete; 0: not yet */
+    int ready_order[TENSORS_MAX];
+    int ready_n;
+};
+
+struct net {
+    struct model_spec spec;
+    struct layout layout;
+    int B, T;
+    const struct kernels *k;
+    struct arena memory;
+    float *param, *grad, *m, *v; /* [layout.params] each; m and v only with AdamW */
+    struct net_trace trace;
+    void (*ready)(void *ctx, const struct tensor *tensor, uint64_t now_ns); /* may be NULL */
+    void *ready_ctx;
+    struct net_buffers *buffers; /* activations, private to model/ */
+    int threads;
+};
+
+/* Plans every buffer for B x T on that many threads. net is the caller's storage and may hold anything.
+ * ERR_USAGE if T exceeds the context. net->memory.bytes is then the need. */
+int net_plan(struct net *net, const struct model_spec *spec, int B, int T, int threads, struct err *e);
+int net_take(struct net *net, struct err *e);
+void net_fini(struct net *net);
+
+/* GPT: normal(0, 0.02) for matrices, 1 and 0 for norms and biases; MLP: uniform(+-1/sqrt(inputs)) as
+ * torch.nn.Linear. Each tensor has its own stream of (seed, index), so any rank draws the same. */
+void net_init_params(struct net *net, uint64_t seed);
+
+/* GPT: inputs and targets are int32 [B][T], every id < V (the caller has checked). Returns the mean loss.
+ * MLP: inputs is float [B][dim[0]], targets unused; loss is the mean of squared outputs. */
+float net_step(struct net *net, const void *inputs, const int32_t *targets, float scale, bool accumulate);
+
+/* Forward only, for validation. */
+float net_loss(struct net *net, const void *inputs, const int32_t *targets);
+
+/* 2-norm of the whole gradient. If clip > 0 and the norm is larger, scales the gradient by
+ * clip / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. */
+double net_clip(struct net *net, float clip);
+
+/* One optimizer update with bias correction for update number t = 1, 2, ... */
+void net_update(struct net *net, const struct optimizer_spec *optimizer, int64_t t);
+
+void net_trace_reset(struct net *net);
+
+/* Replaces the kernels (model/kernels.h); the null set leaves only the matrix products. */
+void net_use_kernels(struct net *net, const struct kernels *k);
+
+#endif
