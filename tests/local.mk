@@ -1,1 +1,22 @@
+# Tests. A Check program needs one line, CHECK_TESTS += tests/check_NAME, and the file tests/check_NAME.c
+# (more sources: tests_check_NAME_SOURCES = ...). A shell test needs one line, SH_TESTS += tests/NAME.sh.
+# Files that tests read and that are not sources go to EXTRA_DIST. How a test is run, its time limit and
+# its count: tests/run.sh.
+CHECK_TESTS =
+SH_TESTS =
+if HAVE_CHECK
+endif
 
+check_PROGRAMS += $(CHECK_TESTS)
+TESTS += $(CHECK_TESTS) $(SH_TESTS)
+EXTRA_DIST += $(SH_TESTS) tests/run.sh
+
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge --comments
+SH_LOG_DRIVER = $(LOG_DRIVER)
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run.sh
+SH_LOG_COMPILER = $(LOG_COMPILER)
+# The built program and the tree it comes from; automake adds srcdir.
+AM_TESTS_ENVIRONMENT = \
+	DDPBENCH='$(abs_builddir)/ddpbench'; export DDPBENCH; \
+	TOP_SRCDIR='$(abs_top_srcdir)'; export TOP_SRCDIR;
