@@ -69,6 +69,6 @@ int layout_init(struct layout *layout, const struct model_spec *spec, struct err
 
 /* Floating-point operations of the weight products of one token, forward + backward: 6 x parameters that
  * take part in a product (PaLM, Chowdhery et al. 2022, appendix B, without the attention term). */
-double model_flops_per_token(const struct model_spec *spec, const struct layout *layout);
+double model_flops_per_token(const struct layout *layout);
 
 #endif
