@@ -1,0 +1,341 @@
+/*
+ * cli/options.c - see options.h. Start at rows[]: a row says where a value goes, what is accepted and what
+ * --help prints. argp does the parsing; check_names() runs before it because argp accepts abbreviations and
+ * words its errors itself.
+ */
+#include "cli/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+enum kind { INT, U64, REAL, TEXT, ON, OFF };
+enum group { NETWORK = 1, DURATION, DATA, NODE, OUTPUT, OTHER };
+enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct row {
+    const char *name, *argument; /* argument NULL: a switch */
+    enum kind kind;
+    size_t offset;
+    double low, high; /* accepted range of a number, ends included */
+    int commands;
+    enum group group;
+    const char *help; /* NULL: not listed */
+} rows[] = {
+    {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I, NETWORK,
+     "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
+    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK, "sequences per micro-batch (default: the model's own)"},
+    {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I, NETWORK, "tokens per sequence (default: the model's own)"},
+    {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R, NETWORK, "micro-batches per update (default 1)"},
+    {"lr", "X", REAL, AT(run.lr), 0, 1000, R, NETWORK, "learning rate (default: the model's own)"},
+    {"clip", "X", REAL, AT(run.clip), 0, 1e9, R, NETWORK, "largest norm of the gradient, 0 for no limit (default 0)"},
+    {"dtype", "TYPE", TEXT, AT(dtype), 0, 0, R, NETWORK, "number format: fp32"},
+    {"seed", "N", U64, AT(run.seed), 0, 0, R, NETWORK, "of initial weights and data order (default 1)"},
+
+    {"steps", "N", INT, AT(run.steps), 0, 100000000, R, DURATION, "exactly N timed steps, whatever --time says"},
+    {"time", "S", REAL, AT(run.time_s), 0, 1e8, R, DURATION,
+     "timed steps for S seconds and at least 5 of them (default 60)"},
+    {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R, DURATION, "steps before the timed ones (default 2)"},
+    {"no-floor", NULL, OFF, AT(run.floor), 0, 0, R, DURATION,
+     "leave out the floor: the time of the same step's matrix products alone"},
+
+    {"data", "FILE", TEXT, AT(run.data), 0, 0, R, DATA,
+     "text, nanoGPT .bin or llm.c token file (default: a built-in text)"},
+    {"split", "X", REAL, AT(run.split), 1e-6, 1, R, DATA, "share of the data that trains; the rest validates (default 1)"},
+    {"eval", "N", INT, AT(run.eval_batches), 0, 1000000, R, DATA,
+     "take the validation loss over N batches at the end; implies --split 0.9"},
+    {"drop-last", NULL, ON, AT(run.drop_last), 0, 0, R, DATA, "drop an epoch's tail that does not divide by the ranks"},
+    {"checkpoint", "FILE", TEXT, AT(run.checkpoint), 0, 0, R, DATA, "start from weights in llm.c's layout"},
+    {"save", "FILE", TEXT, AT(run.save), 0, 0, R, DATA, "write the trained weights in llm.c's layout"},
+
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I, NODE,
+     "compute threads (default: physical cores this process may use)"},
+    {"spawn", "N", INT, AT(spawn), 1, 4096, R, NODE, "ranks on this node; only 1 in this version"},
+    {"seconds", "S", REAL, AT(seconds), 0.05, 600, P, NODE, "time for each measurement (default 0.5)"},
+    {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
+
+    {"json", NULL, ON, AT(json), 0, 0, R | P | I, OUTPUT, "print one JSON document instead of a table"},
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R, OUTPUT,
+     "save the result here (default: ./results if it is there and writable, else the XDG data folder)"},
+    {"label", "TEXT", TEXT, AT(label), 0, 0, R, OUTPUT, "a note of yours to keep with the result"},
+
+    {"help", NULL, ON, AT(help), 0, 0, R | P | I, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | P | I, OTHER, "print the version"},
+
+    /* A hook for tests: poisons one weight before this timed step, to see that a broken loss is noticed. */
+    {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
+
+static const char *const headings[] = {
+    [NETWORK] = "What is trained:", [DURATION] = "How long:", [DATA] = "Data and weights:",
+    [NODE] = "This node:",          [OUTPUT] = "Output:",     [OTHER] = "Other:",
+};
+
+static const struct options defaults = {
+    .run = {.model = "shakespeare-char",
+            .steps = -1,
+            .time_s = 60,
+            .warmup = 2,
+            .seed = 1,
+            .lr = -1,
+            .accum = 1,
+            .split = NAN, /* not given */
+            .world = 1,
+            .floor = true,
+            .poison_step = -1},
+    .spawn = 1,
+    .dtype = "fp32",
+    .seconds = 0.5,
+};
+
+static const struct row *find(const char *name, size_t length, int command)
+{
+    for (int i = 0; i < ROWS; i++)
+        if ((rows[i].commands & command) && strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length))
+            return &rows[i];
+    return NULL;
+}
+
+/* What a row accepts, in words. */
+static const char *accepted(const struct row *row, char *buf, size_t size)
+{
+    if (row->kind == INT)
+        snprintf(buf, size, "a whole number from %.0f to %.0f", row->low, row->high);
+    else if (row->kind == U64)
+        snprintf(buf, size, "a whole number from 0 to %llu", ULLONG_MAX);
+    else if (row->kind == REAL)
+        snprintf(buf, size, "a number from %g to %g, with a point for decimals", row->low, row->high);
+    else
+        snprintf(buf, size, "a value (%s)", row->argument);
+    return buf;
+}
+
+/* Digits only: no sign, no space, no other base. */
+static int parse_u64(const char *s, uint64_t *value)
+{
+    if (!*s || s[strspn(s, "0123456789")])
+        return -1;
+    errno = 0;
+    unsigned long long v = strtoull(s, NULL, 10);
+    *value = v;
+    return errno == ERANGE ? -1 : 0;
+}
+
+/* Plain decimal, with an exponent if it must be: strtod() would also take blanks, hexadecimal, inf and nan.
+ * The program never calls setlocale(LC_NUMERIC), so the point is a point. */
+static int parse_real(const char *s, double *value)
+{
+    char *end;
+    if (!strchr("0123456789.", *s) || !*s || s[strspn(s, "0123456789.eE+-")])
+        return -1;
+    *value = strtod(s, &end);
+    return *end || end == s || !isfinite(*value) ? -1 : 0;
+}
+
+static int refuse(const struct row *row, const char *value, struct err *e)
+{
+    char what[128];
+    if (!*value && row->kind == TEXT)
+        return err_set(e, ERR_USAGE, "option --%s takes %s, not an empty text", row->name,
+                       accepted(row, what, sizeof what));
+    return err_set(e, ERR_USAGE, "option --%s takes %s, not '%.80s'", row->name, accepted(row, what, sizeof what), value);
+}
+
+static int store(struct options *o, const struct row *row, const char *value, struct err *e)
+{
+    void *to = (char *)o + row->offset;
+    uint64_t u = 0;
+    double x = 0;
+    switch (row->kind) {
+    case INT:
+        if (parse_u64(value, &u) || (double)u < row->low || (double)u > row->high)
+            return refuse(row, value, e);
+        *(int *)to = (int)u;
+        break;
+    case U64:
+        if (parse_u64(value, &u))
+            return refuse(row, value, e);
+        *(uint64_t *)to = u;
+        break;
+    case REAL:
+        if (parse_real(value, &x) || x < row->low || x > row->high)
+            return refuse(row, value, e);
+        *(double *)to = x;
+        break;
+    case TEXT:
+        if (!*value)
+            return refuse(row, value, e);
+        *(const char **)to = value;
+        break;
+    case ON:
+    case OFF:
+        *(bool *)to = row->kind == ON;
+        break;
+    }
+    return 0;
+}
+
+static int unknown(const char *arg, size_t length, int command, struct err *e)
+{
+    const char *words[ROWS + 1];
+    int n = 0;
+    for (int i = 0; i < ROWS; i++)
+        if ((rows[i].commands & command) && rows[i].help)
+            words[n++] = rows[i].name;
+    words[n] = NULL;
+    char name[64];
+    const char *bare = arg + strspn(arg, "-");
+    snprintf(name, sizeof name, "%.*s", (int)(length - (size_t)(bare - arg)), bare);
+    const char *near = suggest_nearest(name, words);
+    if (near)
+        return err_set(e, ERR_USAGE, "unknown option '%.*s'; did you mean --%s?", (int)length, arg, near);
+    return err_set(e, ERR_USAGE, "unknown option '%.*s'; --help lists the options", (int)length, arg);
+}
+
+static int stray(const char *arg, int command, struct err *e)
+{
+    const char *model = command & (R | I) ? suggest_nearest(arg, model_names) : NULL;
+    if (model)
+        return err_set(e, ERR_USAGE, "unexpected argument '%.80s'; did you mean --model %s?", arg, model);
+    return err_set(e, ERR_USAGE, "unexpected argument '%.80s'; options are written --name value", arg);
+}
+
+/* Refuses what argp would guess or word in its own way. After this every argument is a known option, in
+ * full, with the number of values it takes. */
+static int check_names(int command, int argc, char *const *argv, struct err *e)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        if (arg[0] != '-' || !arg[1] || strcmp(arg, "--") == 0)
+            return stray(arg, command, e);
+        if (strcmp(arg, "-h") == 0 || strcmp(arg, "-V") == 0)
+            continue;
+        const char *equals = strchr(arg, '=');
+        size_t length = equals ? (size_t)(equals - arg) : strlen(arg);
+        const struct row *row = strncmp(arg, "--", 2) == 0 ? find(arg + 2, length - 2, command) : NULL;
+        if (!row)
+            return unknown(arg, length > 80 ? 80 : length, command, e);
+        if (!row->argument && equals)
+            return err_set(e, ERR_USAGE, "option --%s takes no value, but was given '%.80s'", row->name, equals + 1);
+        if (row->argument && !equals) {
+            char what[128];
+            if (++i == argc || strncmp(argv[i], "--", 2) == 0)
+                return err_set(e, ERR_USAGE, "option --%s needs %s", row->name, accepted(row, what, sizeof what));
+        }
+    }
+    return 0;
+}
+
+struct input {
+    struct options *options;
+    struct err *err;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct input *in = state->input;
+    if (key == 'h')
+        in->options->help = true;
+    else if (key == 'V')
+        in->options->version = true;
+    else if (key >= KEY_FIRST && key < KEY_FIRST + ROWS)
+        return store(in->options, &rows[key - KEY_FIRST], arg ? arg : "", in->err) ? EINVAL : 0;
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+/* argp's own table for a command: room for every row, every heading and the end. */
+static void fill_argp(struct argp_option *list, int command)
+{
+    bool headed[OTHER + 1] = {false};
+    for (int i = 0; i < ROWS; i++) {
+        const struct row *row = &rows[i];
+        if (!(row->commands & command))
+            continue;
+        if (!headed[row->group])
+            *list++ = (struct argp_option){.doc = headings[row->group], .group = (int)row->group};
+        headed[row->group] = true;
+        int key = KEY_FIRST + i;
+        if (row->offset == AT(help))
+            key = 'h';
+        else if (row->offset == AT(version))
+            key = 'V';
+        *list++ = (struct argp_option){.name = row->name,
+                                       .key = key,
+                                       .arg = row->argument,
+                                       .flags = row->help ? 0 : OPTION_HIDDEN,
+                                       .doc = row->help ? row->help : "",
+                                       .group = (int)row->group};
+    }
+    *list = (struct argp_option){0};
+}
+
+enum { ARGP_ROWS = ROWS + OTHER + 2 };
+
+/* Rules that join options. */
+static int settle(struct options *o, struct err *e)
+{
+    if (strcmp(o->dtype, "fp32") != 0)
+        return err_set(e, ERR_USAGE, "option --dtype takes fp32 in this version, not '%.80s'", o->dtype);
+    if (o->spawn > 1)
+        return err_set(e, ERR_USAGE, "option --spawn takes 1 in this version, not %d: it cannot run more ranks yet",
+                       o->spawn);
+    if (isnan(o->run.split))
+        o->run.split = o->run.eval_batches > 0 ? 0.9 : 1;
+    return 0;
+}
+
+int options_parse(struct options *o, enum options_of command, int argc, char *const *argv, struct err *e)
+{
+    *o = defaults;
+    if (check_names((int)command, argc, argv, e))
+        return -1;
+    struct argp_option list[ARGP_ROWS];
+    fill_argp(list, (int)command);
+    struct argp argp = {.options = list, .parser = parse};
+    char **copy = malloc(((size_t)argc + 1) * sizeof *copy); /* argp may reorder what it is given */
+    if (!copy)
+        return err_set(e, ERR_MEMORY, "out of memory");
+    memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    copy[argc] = NULL;
+    struct err said = {ERR_USAGE, "the options cannot be read"};
+    struct input in = {o, &said};
+    error_t failed = argp_parse(&argp, argc, copy, ARGP_SILENT, NULL, &in);
+    free(copy);
+    if (failed)
+        return err_set(e, said.code, "%s", said.text);
+    return o->help || o->version ? 0 : settle(o, e);
+}
+
+char *options_help(enum options_of command, const char *synopsis, const char *before, const char *after)
+{
+    struct argp_option list[ARGP_ROWS];
+    fill_argp(list, (int)command);
+    struct argp argp = {.options = list, .parser = parse};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    fprintf(f, "Usage: %s\n\n%s\n", synopsis, before);
+    argp_help(&argp, f, ARGP_HELP_LONG, (char *)"ddpbench");
+    fprintf(f, "%s", after);
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

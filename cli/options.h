@@ -1,0 +1,39 @@
+/*
+ * cli/options.h - the command line's options: one table, strict values, errors that say what is accepted.
+ *
+ * options_parse() fills a struct options with defaults and then with what the arguments say. Names must be
+ * spelled out (an abbreviation that is unique today breaks a script tomorrow), numbers are plain decimal
+ * with a point whatever the locale, and anything else is ERR_USAGE in one sentence that names the option, the
+ * value and what would be accepted. Strings are borrowed from the arguments. A new option is a row in
+ * options.c and a member here.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "ddp/run.h"
+
+/* Which commands an option belongs to. */
+enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4 };
+
+struct options {
+    struct run_options run; /* threads, memory_limit_* and stop are left for the caller */
+    int threads;            /* 0: not given */
+    int spawn;              /* ranks on this node: 1 */
+    const char *dtype;      /* "fp32" */
+    const char *results_dir, *label, *sysroot; /* NULL: not given */
+    double seconds;         /* probe: time for each of its measurements */
+    bool json;
+    bool help, version;     /* asked for; the other members are then meaningless */
+};
+
+/* argv[0] is the command and is not looked at; argv is left in its order. */
+int options_parse(struct options *o, enum options_of command, int argc, char *const *argv, struct err *e);
+
+/* The options of a command with their explanations, as text to be freed; NULL if memory is out. synopsis
+ * stands behind "Usage: ", before and after around the list of options. */
+char *options_help(enum options_of command, const char *synopsis, const char *before, const char *after);
+
+#endif
