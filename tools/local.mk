@@ -1,1 +1,28 @@
+# What maintainers run, the launcher, the packages lists, and the version.
+EXTRA_DIST += \
+	.clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
+	doc/ARCHITECTURE.md doc/METHOD.md \
+	tools/check_layers.sh tools/install.sh tools/lint.sh tools/lsan.supp tools/variant.sh \
+	tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
+# version.h says which commit this is. It is looked at by every make and touched only when the answer changed.
+BUILT_SOURCES += version.h
+CLEANFILES += version.h
+version.h: ask-version
+	@echo '#define DDPBENCH_VERSION "'`$(SHELL) $(top_srcdir)/tools/version.sh $(VERSION)`'"' >$@.tmp; \
+	if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv -f $@.tmp $@; fi
+
+dist-hook:
+	$(SHELL) $(top_srcdir)/tools/version.sh $(VERSION) >$(distdir)/.tarball-version
+
+lint:
+	$(SHELL) $(top_srcdir)/tools/lint.sh
+
+format:
+	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]'`
+
+# Each flavour is built and checked in a folder of its own beside this one: build-asan/ and so on.
+asan tsan coverage:
+	+$(SHELL) $(top_srcdir)/tools/variant.sh $@ $(abs_top_srcdir) $(abs_builddir)-$@
+
+.PHONY: ask-version lint format asan tsan coverage

@@ -1,0 +1,72 @@
+#!/bin/sh
+# tools/variant.sh - builds a flavour of the program in a folder of its own and runs the tests there.
+#
+#   tools/variant.sh asan|tsan|coverage SOURCE_FOLDER BUILD_FOLDER
+#
+# asan      address and undefined behaviour, leaks included; any finding fails the test.
+# tsan      data races. GCC's OpenMP library is not instrumented and would look like one big race, so this
+#           flavour is built with clang and LLVM's libomp, whose archer tool tells the sanitizer about barriers.
+#           OpenBLAS calls the same libomp, since the program links it first.
+# coverage  lines and branches that the tests reach; the report is in BUILD_FOLDER/coverage/.
+#
+# Tests see SANITIZER=asan|tsan and may leave out what cannot work there (address space limits, for one).
+set -eu
+flavour=$1
+source=$2
+build=$3
+
+# need PROGRAM - fails in a sentence when a maintainers' tool is not installed.
+need()
+{
+    command -v "$1" >/dev/null 2>&1 && return
+    echo "$flavour: $1 is missing; run: $source/tools/install.sh $source/tools/packages-maintainer.debian" >&2
+    exit 78
+}
+
+case $flavour in
+asan)
+    set -- CC=gcc CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+    export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:check_initialization_order=1
+    export LSAN_OPTIONS="suppressions=$source/tools/lsan.supp:print_suppressions=0"
+    export UBSAN_OPTIONS=print_stacktrace=1
+    export SANITIZER=asan
+    ;;
+tsan)
+    need clang
+    set -- CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
+    # Waiting threads sleep: spinning ones starve the others on a small machine.
+    export OMP_WAIT_POLICY=passive
+    OMP_TOOL_LIBRARIES=$(clang -print-file-name=libarcher.so)
+    export OMP_TOOL_LIBRARIES
+    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1
+    export SANITIZER=tsan
+    ;;
+coverage)
+    need gcovr
+    set -- CC=gcc CFLAGS='-O0 -g --coverage'
+    ;;
+*)
+    echo "variant: unknown flavour $flavour" >&2
+    exit 64
+    ;;
+esac
+
+mkdir -p "$build"
+cd "$build"
+if [ ! -f Makefile ]; then
+    "$source/configure" --quiet "$@"
+fi
+[ $flavour != coverage ] || find . -name '*.gcda' -exec rm -f {} +
+
+export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
+export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}"
+make -s --no-print-directory all
+make --no-print-directory check
+
+if [ $flavour = coverage ]; then
+    mkdir -p coverage
+    gcovr --root "$source" --object-directory . --exclude 'tests/' --exclude-unreachable-branches \
+        --html-details coverage/index.html --txt coverage/summary.txt --print-summary .
+    sed -n '/^File/,$p' coverage/summary.txt
+    echo "coverage: $build/coverage/index.html"
+fi
