@@ -1,1 +1,2 @@
-libddpbench_a_SOURCES +=
+libddpbench_a_SOURCES += \
+	report/store.c report/store.h

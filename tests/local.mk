@@ -5,6 +5,8 @@
 CHECK_TESTS =
 SH_TESTS =
 if HAVE_CHECK
+CHECK_TESTS += tests/check_store tests/check_options
+tests_check_options_SOURCES = tests/check_options.c cli/options.c
 endif
 
 check_PROGRAMS += $(CHECK_TESTS)
