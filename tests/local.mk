@@ -3,7 +3,7 @@
 # Files that tests read and that are not sources go to EXTRA_DIST. How a test is run, its time limit and
 # its count: tests/run.sh.
 CHECK_TESTS =
-SH_TESTS =
+SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
@@ -11,7 +11,7 @@ endif
 
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS) $(SH_TESTS)
-EXTRA_DIST += $(SH_TESTS) tests/run.sh
+EXTRA_DIST += $(SH_TESTS) tests/lib.sh tests/run.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge --comments

@@ -1,0 +1,72 @@
+# tests/lib.sh - sourced by shell tests; prints TAP, one line per statement.
+#
+#   . "$TOP_SRCDIR/tests/lib.sh"
+#   is    "exit status of an unknown model" "$status" 64
+#   holds "the sentence names the file"     grep -q missing.bin "$scratch/err"
+#   finish
+#
+# $scratch is a folder of the test's own, removed at its end. A test that cannot run here says why and stops
+# with skip_all. Failures show the values on "# " lines.
+# shellcheck shell=sh
+lib_count=0
+lib_failed=0
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/ddpbench-test.XXXXXX") || exit 99
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
+
+lib_report()
+{
+    lib_count=$((lib_count + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $lib_count - $2"
+    else
+        echo "not ok $lib_count - $2"
+        lib_failed=$((lib_failed + 1))
+    fi
+}
+
+# is DESCRIPTION VALUE EXPECTED
+is()
+{
+    if [ "$2" = "$3" ]; then
+        lib_report 0 "$1"
+    else
+        lib_report 1 "$1"
+        printf '%s\n' "is $2" "expected $3" | sed 's/^/# /'
+    fi
+}
+
+# holds DESCRIPTION COMMAND... - the command ends with 0.
+holds()
+{
+    lib_what=$1
+    shift
+    lib_status=0
+    "$@" >"$scratch/.holds" 2>&1 || lib_status=$?
+    lib_report $lib_status "$lib_what"
+    [ $lib_status -eq 0 ] || {
+        echo "# status $lib_status from: $*"
+        sed 's/^/# /' "$scratch/.holds"
+    }
+}
+
+# skip DESCRIPTION REASON - counts a statement that cannot be tested here.
+skip()
+{
+    lib_count=$((lib_count + 1))
+    echo "ok $lib_count - $1 # SKIP $2"
+}
+
+# skip_all REASON - nothing in this test can be tested here.
+skip_all()
+{
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+finish()
+{
+    echo "1..$lib_count"
+    [ $lib_failed -eq 0 ]
+    exit
+}
