@@ -1,0 +1,113 @@
+/* model/data.c - opening a source, and windows out of it; see data.h. The order of windows is in sampler.c. */
+#include "model/data.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "model/data_source.h"
+
+/* Models with more ids than this are taken to speak in tokens, not characters: GPT-2's 50,257 are pieces of words. */
+enum { CHARACTERS_MAX = 1024 };
+
+void *data_alloc(const char *path, uint64_t bytes, struct err *e)
+{
+    /* Overcommit would grant more than there is, and the kernel would end the process later without a word. */
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t machine_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+    void *p = bytes < machine_bytes ? malloc(bytes ? bytes : 1) : NULL;
+    if (!p)
+        err_set(e, ERR_MEMORY, "%s: no memory for %" PRIu64 " bytes", path, bytes);
+    return p;
+}
+
+static int read_file(struct data *data, const struct model_spec *spec, const char *path, struct err *e)
+{
+    struct infile in;
+    if (infile_open(&in, path, e))
+        return -1;
+    int rc = data_detect(&in, &data->format, e);
+    if (!rc) {
+        if (data->format != DATA_TEXT)
+            rc = data_read_tokens(data, &in, spec, e);
+        else if (spec->V > CHARACTERS_MAX)
+            rc = err_set(e, ERR_DATA,
+                         "%s: is text, and %s takes tokens: an llm.c token file or a nanoGPT .bin file (uint16)", path,
+                         spec->name);
+        else
+            rc = data_read_text(data, &in, e);
+    }
+    infile_close(&in);
+    return rc;
+}
+
+/* Does this part hold one window of T inputs and T targets? */
+static int check_part(const struct data *data, const char *part, uint64_t n, int T, struct err *e)
+{
+    if (n > (uint64_t)T)
+        return 0;
+    return err_set(e, ERR_DATA, "%s: the %s part has %" PRIu64 " of its %" PRIu64 " %s, and one window of %d needs %d",
+                   data->path[0] ? data->path : "built-in text", part, n, data->n,
+                   data->symbol ? "characters" : "tokens", T, T + 1);
+}
+
+int data_open(struct data *data, const char *path, const struct model_spec *spec, int T, double split, bool need_val,
+              uint64_t seed, struct err *e)
+{
+    *data = (struct data){0};
+    if (spec->kind != MODEL_GPT)
+        return err_set(e, ERR_USAGE, "%s trains on random numbers and takes no data", spec->name);
+    if (!(split > 0 && split <= 1))
+        return err_set(e, ERR_USAGE, "the share of the data that trains must be above 0 and at most 1");
+    if (path)
+        snprintf(data->path, sizeof data->path, "%s", path);
+    int rc = path ? read_file(data, spec, path, e) : data_make_builtin(data, spec->V, seed, e);
+    if (!rc) {
+        data->train_n = split < 1 ? (uint64_t)(split * (double)data->n) : data->n;
+        rc = check_part(data, "train", data->train_n, T, e);
+    }
+    if (!rc && need_val)
+        rc = check_part(data, "val", data->n - data->train_n, T, e);
+    if (rc)
+        data_fini(data);
+    return rc;
+}
+
+void data_fini(struct data *data)
+{
+    free(data->token);
+    free(data->symbol);
+    *data = (struct data){0};
+}
+
+static void copy_window(const struct data *data, uint64_t start, int T, int32_t *inputs, int32_t *targets)
+{
+    const uint16_t *token = data->token + start;
+    for (int t = 0; t < T; t++) {
+        inputs[t] = token[t];
+        targets[t] = token[t + 1];
+    }
+}
+
+void data_next_batch(const struct data *data, struct sampler *s, int B, int T, int32_t *inputs, int32_t *targets)
+{
+    assert(s->positions + (uint64_t)T <= data->train_n);
+    for (int b = 0; b < B; b++) {
+        size_t at = (size_t)b * (size_t)T;
+        copy_window(data, sampler_next(s), T, inputs + at, targets + at);
+    }
+}
+
+void data_val_batch(const struct data *data, uint64_t i, int B, int T, int32_t *inputs, int32_t *targets)
+{
+    uint64_t n = data->n - data->train_n;
+    assert(n > (uint64_t)T);
+    uint64_t windows = (n - 1) / (uint64_t)T;
+    for (int b = 0; b < B; b++) {
+        uint64_t window = (i * (uint64_t)B + (uint64_t)b) % windows;
+        size_t at = (size_t)b * (size_t)T;
+        copy_window(data, data->train_n + window * (uint64_t)T, T, inputs + at, targets + at);
+    }
+}

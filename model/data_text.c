@@ -1,0 +1,105 @@
+/*
+ * model/data_text.c - a UTF-8 file as characters: the vocabulary is the sorted set of those that occur.
+ *
+ * Two passes over the bytes: the first checks and marks each character, then ids are given in order of
+ * code points, then the second writes them. Strict UTF-8 (RFC 3629): no overlong forms, no surrogates,
+ * nothing past U+10FFFF.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/data_source.h"
+
+enum { CODE_POINTS = 0x110000, IDS_MAX = 65536 };
+
+/* Length in bytes of the character at s[0..n), n > 0; 0 if there is none. */
+static int decode(const unsigned char *s, uint64_t n, uint32_t *code_point)
+{
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000}; /* by length: less is overlong */
+    if (s[0] < 0x80) {
+        *code_point = s[0];
+        return 1;
+    }
+    int length = s[0] >= 0xf8 ? 0 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
+    if (!length || (uint64_t)length > n)
+        return 0;
+    uint32_t c = s[0] & (0x7fu >> length);
+    for (int i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3fu);
+    }
+    if (c < smallest[length] || c >= CODE_POINTS || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    *code_point = c;
+    return length;
+}
+
+/* Counts the characters and sets id[c] = 1 for each that occurs. */
+static int mark(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, uint32_t *id,
+                struct err *e)
+{
+    for (uint64_t at = 0; at < bytes;) {
+        uint32_t c;
+        int length = decode(s + at, bytes - at, &c);
+        if (!length)
+            return err_set(e, ERR_DATA, "%s: not UTF-8 text at byte offset %" PRIu64 " (value 0x%02x)", path, at,
+                           s[at]);
+        id[c] = 1;
+        data->n++;
+        at += (uint64_t)length;
+    }
+    return 0;
+}
+
+/* Turns the marks into ids and lists the characters. */
+static int number(struct data *data, const char *path, uint32_t *id, struct err *e)
+{
+    for (uint32_t c = 0; c < CODE_POINTS; c++)
+        data->V += (int)id[c];
+    if (data->V > IDS_MAX)
+        return err_set(e, ERR_DATA, "%s: has %d different characters, this program takes at most %d", path, data->V,
+                       IDS_MAX);
+    data->symbol = data_alloc(path, (uint64_t)data->V * sizeof *data->symbol, e);
+    if (!data->symbol)
+        return -1;
+    uint32_t next = 0;
+    for (uint32_t c = 0; c < CODE_POINTS; c++)
+        if (id[c]) {
+            data->symbol[next] = c;
+            id[c] = next++;
+        }
+    return 0;
+}
+
+static int parse(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, uint32_t *id,
+                 struct err *e)
+{
+    if (mark(data, path, s, bytes, id, e) || number(data, path, id, e))
+        return -1;
+    data->token = data_alloc(path, data->n * sizeof *data->token, e);
+    if (!data->token)
+        return -1;
+    uint64_t n = 0;
+    for (uint64_t at = 0; at < bytes;) {
+        uint32_t c = 0;
+        at += (uint64_t)decode(s + at, bytes - at, &c);
+        data->token[n++] = (uint16_t)id[c];
+    }
+    return 0;
+}
+
+int data_read_text(struct data *data, struct infile *in, struct err *e)
+{
+    unsigned char *s = data_alloc(in->path, in->bytes, e);
+    uint32_t *id = s ? data_alloc(in->path, CODE_POINTS * sizeof *id, e) : NULL;
+    int rc = -1;
+    if (id && !infile_read(in, s, in->bytes, e) && !infile_finish(in, e)) {
+        for (int c = 0; c < CODE_POINTS; c++)
+            id[c] = 0;
+        rc = parse(data, in->path, s, in->bytes, id, e);
+    }
+    free(id);
+    free(s);
+    return rc;
+}
