@@ -13,7 +13,7 @@ status=0
 is 'nothing built: configuration error' $status 78
 holds 'the sentence names the command that builds it' grep -qF "'$tree/bootstrap'" "$scratch/err"
 is 'with --json one line on stdout' "$(wc -l <"$scratch/out")" 1
-holds 'which carries the code' grep -q '"error": {"code": 78, "message": "[^"]*"}}$' "$scratch/out"
+holds 'which carries the code' grep -q '"error": {"code": 78, "name": "configuration", "message": "[^"]*"}}$' "$scratch/out"
 "$tree/bench" probe >"$scratch/out" 2>"$scratch/err"
 is 'without --json nothing on stdout' "$(cat "$scratch/out")" ''
 

@@ -18,7 +18,13 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 SH_LOG_DRIVER = $(LOG_DRIVER)
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run.sh
 SH_LOG_COMPILER = $(LOG_COMPILER)
-# The built program and the tree it comes from; automake adds srcdir.
+# The built program, the tree it comes from, and folders of its own in place of the user's; automake adds srcdir.
 AM_TESTS_ENVIRONMENT = \
 	DDPBENCH='$(abs_builddir)/ddpbench'; export DDPBENCH; \
-	TOP_SRCDIR='$(abs_top_srcdir)'; export TOP_SRCDIR;
+	TOP_SRCDIR='$(abs_top_srcdir)'; export TOP_SRCDIR; \
+	for kind in CACHE CONFIG DATA STATE; do \
+	    eval "XDG_$${kind}_HOME='$(abs_builddir)/tests/xdg/$$kind'; export XDG_$${kind}_HOME"; \
+	done;
+
+clean-local:
+	rm -rf tests/xdg

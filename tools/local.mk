@@ -1,6 +1,6 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
-	.clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
+	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
 	doc/ARCHITECTURE.md doc/METHOD.md \
 	tools/check_layers.sh tools/install.sh tools/lint.sh tools/lsan.supp tools/variant.sh \
 	tools/version.sh tools/packages.debian tools/packages-maintainer.debian
@@ -21,8 +21,12 @@ lint:
 format:
 	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]'`
 
+# Speeds, which make check never asserts.
+bench: ddpbench
+	$(SHELL) $(top_srcdir)/tools/bench.sh $(abs_builddir)/ddpbench
+
 # Each flavour is built and checked in a folder of its own beside this one: build-asan/ and so on.
 asan tsan coverage:
 	+$(SHELL) $(top_srcdir)/tools/variant.sh $@ $(abs_top_srcdir) $(abs_builddir)-$@
 
-.PHONY: ask-version lint format asan tsan coverage
+.PHONY: ask-version lint format bench asan tsan coverage
