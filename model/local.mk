@@ -21,3 +21,14 @@ libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libkernels_avx512_a_SOURCES = model/kernels_avx512.c
 libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 endif
+
+# data, checkpoints and the files they are read from and written to
+libddpbench_a_SOURCES += \
+	model/checkpoint.c model/checkpoint.h \
+	model/data.c model/data.h model/data_source.h \
+	model/data_builtin.c \
+	model/data_text.c \
+	model/data_tokens.c \
+	model/infile.c model/infile.h \
+	model/outfile.c model/outfile.h \
+	model/sampler.c
