@@ -1,1 +1,2 @@
-libddpbench_a_SOURCES +=
+libddpbench_a_SOURCES += \
+	ddp/run.c ddp/run.h
