@@ -2,7 +2,7 @@
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
 	doc/ARCHITECTURE.md doc/METHOD.md \
-	tools/check_layers.sh tools/install.sh tools/lint.sh tools/lsan.supp tools/variant.sh \
+	tools/check_layers.sh tools/install.sh tools/lint.sh tools/variant.sh \
 	tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
 # version.h says which commit this is. It is looked at by every make and touched only when the answer changed.
@@ -25,8 +25,9 @@ format:
 bench: ddpbench
 	$(SHELL) $(top_srcdir)/tools/bench.sh $(abs_builddir)/ddpbench
 
-# Each flavour is built and checked in a folder of its own beside this one: build-asan/ and so on.
+# Each flavour is built and checked in a folder of its own beside this one: build-asan/ and so on. The way to the
+# sources is the same from there, so it may stay relative (configure refuses absolute ones with blanks).
 asan tsan coverage:
-	+$(SHELL) $(top_srcdir)/tools/variant.sh $@ $(abs_top_srcdir) $(abs_builddir)-$@
+	+$(SHELL) $(top_srcdir)/tools/variant.sh $@ $(top_srcdir) '$(abs_builddir)-$@'
 
 .PHONY: ask-version lint format bench asan tsan coverage

@@ -3,6 +3,8 @@
 #
 #   tools/variant.sh asan|tsan|coverage SOURCE_FOLDER BUILD_FOLDER
 #
+# SOURCE_FOLDER may be relative to BUILD_FOLDER, which is created.
+#
 # asan      address and undefined behaviour, leaks included; any finding fails the test.
 # tsan      data races. GCC's OpenMP library is not instrumented and would look like one big race, so this
 #           flavour is built with clang and LLVM's libomp, whose archer tool tells the sanitizer about barriers.
@@ -13,13 +15,18 @@
 set -eu
 flavour=$1
 source=$2
-build=$3
+mkdir -p "$3"
+cd "$3"
+if [ -f "$source/config.status" ]; then
+    echo "$flavour: the sources are configured in their own folder; run: make distclean && ./bootstrap" >&2
+    exit 78
+fi
 
 # need PROGRAM - fails in a sentence when a maintainers' tool is not installed.
 need()
 {
     command -v "$1" >/dev/null 2>&1 && return
-    echo "$flavour: $1 is missing; run: $source/tools/install.sh $source/tools/packages-maintainer.debian" >&2
+    echo "$flavour: $1 is missing; run in $(pwd): $source/tools/install.sh $source/tools/packages-maintainer.debian" >&2
     exit 78
 }
 
@@ -27,7 +34,6 @@ case $flavour in
 asan)
     set -- CC=gcc CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
     export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:check_initialization_order=1
-    export LSAN_OPTIONS="suppressions=$source/tools/lsan.supp:print_suppressions=0"
     export UBSAN_OPTIONS=print_stacktrace=1
     export SANITIZER=asan
     ;;
@@ -51,22 +57,20 @@ coverage)
     ;;
 esac
 
-mkdir -p "$build"
-cd "$build"
 if [ ! -f Makefile ]; then
-    "$source/configure" --quiet "$@"
+    "$source/configure" --quiet HELP2MAN=: "$@"
 fi
-[ $flavour != coverage ] || find . -name '*.gcda' -exec rm -f {} +
+[ "$flavour" != coverage ] || find . -name '*.gcda' -exec rm -f {} +
 
 export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}"
 make -s --no-print-directory all
 make --no-print-directory check
 
-if [ $flavour = coverage ]; then
+if [ "$flavour" = coverage ]; then
     mkdir -p coverage
     gcovr --root "$source" --object-directory . --exclude 'tests/' --exclude-unreachable-branches \
         --html-details coverage/index.html --txt coverage/summary.txt --print-summary .
     sed -n '/^File/,$p' coverage/summary.txt
-    echo "coverage: $build/coverage/index.html"
+    echo "coverage: $(pwd)/coverage/index.html"
 fi
