@@ -2,7 +2,7 @@
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
 	doc/ARCHITECTURE.md doc/METHOD.md \
-	tools/check_layers.sh tools/install.sh tools/lint.sh tools/variant.sh \
+	tools/check_layers.sh tools/bench.sh tools/bench.py tools/torch_step.py tools/install.sh tools/lint.sh tools/variant.sh \
 	tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
 # version.h says which commit this is. It is looked at by every make and touched only when the answer changed.
