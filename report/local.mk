@@ -1,2 +1,3 @@
 libddpbench_a_SOURCES += \
-	report/store.c report/store.h
+	report/store.c report/store.h \
+	report/table.c report/table.h

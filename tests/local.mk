@@ -5,8 +5,9 @@
 CHECK_TESTS =
 SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 if HAVE_CHECK
-CHECK_TESTS += tests/check_store tests/check_options
+CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
+tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/output.c cli/progress.c
 endif
 
 check_PROGRAMS += $(CHECK_TESTS)

@@ -1,0 +1,51 @@
+/*
+ * cli/record.h - one run as one JSON document: what was measured, on what, and why anything is unknown.
+ *
+ * results/README.md explains every field. Nothing is computed here that a reader could not compute from the
+ * raw samples in the same document; what has no value is null and its reason stands under its path in
+ * "reasons". The document is complete in itself: the table on the terminal is drawn from it alone.
+ */
+#ifndef CLI_RECORD_H
+#define CLI_RECORD_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/notes.h"
+#include "ddp/run.h"
+#include "model/gemm.h"
+
+struct record {
+    int argc; /* the command line as it was given */
+    char *const *argv;
+    char started[21]; /* UTC, clock_utc() */
+    const char *label; /* NULL: none */
+    const struct run *run;
+    bool executed;     /* run_execute() came to its end, perhaps an early one */
+    const char *node;  /* host name */
+    const char *cpu;   /* NULL: unknown */
+    const char *threads_reason;
+    const char *blas_kernel;
+    struct gemm_rate rate; /* measured right before the run on its threads */
+    double rate_seconds;
+    json_t *machine, *blas, *usable_cpus; /* borrowed; NULL: unknown */
+    double throttled_periods;             /* growth during the run; NaN: unknown */
+    const char *throttled_reason;         /* why it is unknown */
+    const struct notes *notes;
+    const struct err *err; /* what ended the run; code 0: nothing did */
+};
+
+/* Medians of the first and the second half of the timed steps; the middle one of an odd number is in
+ * neither. NaN, and steady, below four steps. The halves differ if their medians are more than 10 % and more
+ * than three deviations (1.4826 x the larger MAD) apart: less than that is what any machine does. */
+struct record_halves {
+    double first_s, second_s;
+    bool known, unsteady;
+};
+struct record_halves record_halves(const struct run *run);
+
+/* The document, to be freed with json_decref(). */
+json_t *record_json(const struct record *r);
+
+#endif
