@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "ddp/plan.h"
 #include "model/checkpoint.h"
 #include "model/kernels.h"
 
@@ -25,86 +26,7 @@ enum {
     FLOOR_MAX = 16,
     FLOOR_MIN = 3,
     FLOOR_SHARE = 8,          /* about one part in eight of the time goes to floor passes */
-    BLAS_BUFFER_BYTES = 32 << 20, /* what one OpenBLAS thread touches of its packing buffer (measured: under 20 MB) */
 };
-
-/* ---- plan ---- */
-
-static int plan_spec(struct run *run, struct err *e)
-{
-    struct run_options *o = &run->options;
-    if (model_spec_find(&run->spec, o->model, e))
-        return -1;
-    if (o->batch == 0)
-        o->batch = run->spec.batch;
-    if (o->seq == 0)
-        o->seq = run->spec.seq;
-    run->optimizer = run->spec.optimizer;
-    if (o->lr >= 0)
-        run->optimizer.lr = (float)o->lr;
-    if (run->spec.kind == MODEL_GPT && o->seq > run->spec.context)
-        return err_set(e, ERR_USAGE, "--seq %d exceeds the context of %s, which is %d", o->seq, o->model,
-                       run->spec.context);
-    return 0;
-}
-
-static int plan_data(struct run *run, struct notes *notes, struct err *e)
-{
-    const struct run_options *o = &run->options;
-    if (run->spec.kind == MODEL_MLP) {
-        if (o->data)
-            return err_set(e, ERR_USAGE, "%s trains on random vectors: --data does not apply", o->model);
-        if (o->eval_batches)
-            return err_set(e, ERR_USAGE, "%s trains on random vectors: --eval does not apply", o->model);
-        return 0;
-    }
-    if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed, e))
-        return -1;
-    if (run->data.V != run->spec.V)
-        notes_add(notes, "the text has %d different characters; the model's vocabulary is %d instead of %d",
-                  run->data.V, run->data.V, run->spec.V);
-    run->spec.V = run->data.V;
-    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, o->rank, o->world, o->drop_last, o->seed, e);
-}
-
-static size_t batch_bytes(const struct run *run)
-{
-    size_t positions = (size_t)run->options.batch * (size_t)run->options.seq * (size_t)run->options.accum;
-    if (run->spec.kind == MODEL_MLP)
-        return positions * (size_t)run->spec.dim[0] * sizeof(float);
-    return 2 * positions * sizeof(int32_t);
-}
-
-static int plan_memory(struct run *run, struct err *e)
-{
-    const struct run_options *o = &run->options;
-    run->planned_bytes = run->net.memory.bytes + batch_bytes(run) + 2 * run->data.n +
-                         (uint64_t)o->threads * BLAS_BUFFER_BYTES;
-    if (o->memory_limit_bytes <= 0 || (double)run->planned_bytes <= o->memory_limit_bytes)
-        return 0;
-    return err_set(e, ERR_MEMORY,
-                   "%s with batch %d x sequence %d needs %.0f MB (%.0f MB of it weights, gradients and moments), but only "
-                   "%.0f MB are there (%s); lower --batch or --seq, or take a smaller model",
-                   o->model, o->batch, o->seq, (double)run->planned_bytes * 1e-6,
-                   (double)run->net.layout.params * (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW ? 16 : 8) * 1e-6,
-                   o->memory_limit_bytes * 1e-6, o->memory_limit_source ? o->memory_limit_source : "free memory");
-}
-
-int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e)
-{
-    memset(run, 0, sizeof *run);
-    run->options = *options;
-    run->eval_loss = NAN;
-    if (plan_spec(run, e) || plan_data(run, notes, e))
-        return -1;
-    if (options->checkpoint && checkpoint_check(options->checkpoint, &run->spec, e))
-        return -1;
-    if (options->save && checkpoint_save_check(options->save, &run->spec, e))
-        return -1;
-    if (net_plan(&run->net, &run->spec, run->options.batch, run->options.seq, options->threads, e))
-        return -1;
-    return plan_memory(run, e);
-}
 
 /* ---- one step ---- */
 
@@ -217,8 +139,8 @@ static struct run_sample one_step(struct run *run, struct worker *w, int row)
         s.forward_s += w->layer_s[l][PHASE_FORWARD];
     s.backward_s = clock_seconds(start, middle) - s.forward_s;
     if (row >= 0) {
-        int layers = run->spec.kind == MODEL_GPT ? run->spec.L + 2 : run->spec.layers + 1;
-        memcpy(run->layer_s + (size_t)row * (size_t)layers * 3, w->layer_s, (size_t)layers * 3 * sizeof(double));
+        size_t layers = plan_layers(&run->spec);
+        memcpy(run->layer_s + (size_t)row * layers * 3, w->layer_s, layers * 3 * sizeof(double));
         for (int i = 0; i < run->net.layout.n; i++)
             run->ready_s[(size_t)row * (size_t)run->net.layout.n + (size_t)i] =
                 clock_seconds(start, run->net.trace.ready_ns[i]);
@@ -246,7 +168,7 @@ static int grow(struct run *run, struct err *e)
 {
     if (run->n < run->capacity)
         return 0;
-    size_t layers = (size_t)(run->spec.kind == MODEL_GPT ? run->spec.L + 2 : run->spec.layers + 1);
+    size_t layers = plan_layers(&run->spec);
     size_t capacity = run->options.steps > 0 ? (size_t)run->options.steps : run->capacity ? 2 * (size_t)run->capacity : 64;
     void *sample = realloc(run->sample, capacity * sizeof *run->sample);
     if (sample)
@@ -414,7 +336,7 @@ int run_execute(struct run *run, void (*progress)(void *ctx, const struct run_pr
     struct worker *w = calloc(1, sizeof *w);
     if (!w)
         return err_set(e, ERR_MEMORY, "no memory to start the run");
-    size_t bytes = batch_bytes(run);
+    size_t bytes = plan_batch_bytes(run);
     w->inputs = malloc(bytes);
     if (run->spec.kind == MODEL_GPT && w->inputs)
         w->targets = (int32_t *)((char *)w->inputs + bytes / 2);

@@ -1,0 +1,91 @@
+/* ddp/plan.c - from options to a plan: the model, the data, files, memory. See run.h, run_plan(). */
+#include "ddp/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/checkpoint.h"
+
+/* What one OpenBLAS thread touches of its packing buffer; measured: under 20 MB. */
+enum { BLAS_BUFFER_BYTES = 32 << 20 };
+
+size_t plan_layers(const struct model_spec *spec)
+{
+    return (size_t)(spec->kind == MODEL_GPT ? spec->L + 2 : spec->layers + 1);
+}
+
+static int plan_spec(struct run *run, struct err *e)
+{
+    struct run_options *o = &run->options;
+    if (model_spec_find(&run->spec, o->model, e))
+        return -1;
+    if (o->batch == 0)
+        o->batch = run->spec.batch;
+    if (o->seq == 0)
+        o->seq = run->spec.seq;
+    run->optimizer = run->spec.optimizer;
+    if (o->lr >= 0)
+        run->optimizer.lr = (float)o->lr;
+    if (run->spec.kind == MODEL_GPT && o->seq > run->spec.context)
+        return err_set(e, ERR_USAGE, "--seq %d exceeds the context of %s, which is %d", o->seq, o->model,
+                       run->spec.context);
+    return 0;
+}
+
+static int plan_data(struct run *run, struct notes *notes, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    if (run->spec.kind == MODEL_MLP) {
+        if (o->data)
+            return err_set(e, ERR_USAGE, "%s trains on random vectors: --data does not apply", o->model);
+        if (o->eval_batches)
+            return err_set(e, ERR_USAGE, "%s trains on random vectors: --eval does not apply", o->model);
+        return 0;
+    }
+    if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed, e))
+        return -1;
+    if (run->data.V != run->spec.V)
+        notes_add(notes, "the text has %d different characters; the model's vocabulary is %d instead of %d",
+                  run->data.V, run->data.V, run->spec.V);
+    run->spec.V = run->data.V;
+    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, o->rank, o->world, o->drop_last, o->seed, e);
+}
+
+size_t plan_batch_bytes(const struct run *run)
+{
+    size_t positions = (size_t)run->options.batch * (size_t)run->options.seq * (size_t)run->options.accum;
+    if (run->spec.kind == MODEL_MLP)
+        return positions * (size_t)run->spec.dim[0] * sizeof(float);
+    return 2 * positions * sizeof(int32_t);
+}
+
+static int plan_memory(struct run *run, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    run->planned_bytes = run->net.memory.bytes + plan_batch_bytes(run) + 2 * run->data.n +
+                         (uint64_t)o->threads * BLAS_BUFFER_BYTES;
+    if (o->memory_limit_bytes <= 0 || (double)run->planned_bytes <= o->memory_limit_bytes)
+        return 0;
+    return err_set(e, ERR_MEMORY,
+                   "%s with batch %d x sequence %d needs %.0f MB (%.0f MB of it weights, gradients and moments), but only "
+                   "%.0f MB are there (%s); lower --batch or --seq, or take a smaller model",
+                   o->model, o->batch, o->seq, (double)run->planned_bytes * 1e-6,
+                   (double)run->net.layout.params * (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW ? 16 : 8) * 1e-6,
+                   o->memory_limit_bytes * 1e-6, o->memory_limit_source ? o->memory_limit_source : "free memory");
+}
+
+int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e)
+{
+    memset(run, 0, sizeof *run);
+    run->options = *options;
+    run->eval_loss = NAN;
+    if (plan_spec(run, e) || plan_data(run, notes, e))
+        return -1;
+    if (options->checkpoint && checkpoint_check(options->checkpoint, &run->spec, e))
+        return -1;
+    if (options->save && checkpoint_save_check(options->save, &run->spec, e))
+        return -1;
+    if (net_plan(&run->net, &run->spec, run->options.batch, run->options.seq, options->threads, e))
+        return -1;
+    return plan_memory(run, e);
+}
