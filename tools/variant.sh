@@ -7,8 +7,8 @@
 #
 # asan      address and undefined behaviour, leaks included; any finding fails the test.
 # tsan      data races. GCC's OpenMP library is not instrumented and would look like one big race, so this
-#           flavour is built with clang and LLVM's libomp, whose archer tool tells the sanitizer about barriers.
-#           OpenBLAS calls the same libomp, since the program links it first.
+#           flavour is built with clang and LLVM's libomp, whose archer tool tells the sanitizer about barriers (libomp
+#           loads it by itself). OpenBLAS's calls end in the same libomp, since the program names it first.
 # coverage  lines and branches that the tests reach; the report is in BUILD_FOLDER/coverage/.
 #
 # Tests see SANITIZER=asan|tsan and may leave out what cannot work there (address space limits, for one).
@@ -42,13 +42,11 @@ tsan)
     set -- CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
     # Waiting threads sleep: spinning ones starve the others on a small machine.
     export OMP_WAIT_POLICY=passive
-    OMP_TOOL_LIBRARIES=$(clang -print-file-name=libarcher.so)
-    export OMP_TOOL_LIBRARIES
     export TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1
     export SANITIZER=tsan
     ;;
 coverage)
-    need gcovr
+    need lcov
     set -- CC=gcc CFLAGS='-O0 -g --coverage'
     ;;
 *)
@@ -60,7 +58,8 @@ esac
 if [ ! -f Makefile ]; then
     "$source/configure" --quiet HELP2MAN=: "$@"
 fi
-[ "$flavour" != coverage ] || find . -name '*.gcda' -exec rm -f {} +
+# Counts of earlier runs, and what configure's own trial programs left.
+[ "$flavour" != coverage ] || find . \( -name '*.gcda' -o -name 'conftest.gc*' \) -exec rm -f {} +
 
 export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}"
@@ -69,8 +68,13 @@ make --no-print-directory check
 
 if [ "$flavour" = coverage ]; then
     mkdir -p coverage
-    gcovr --root "$source" --object-directory . --exclude 'tests/' --exclude-unreachable-branches \
-        --html-details coverage/index.html --txt coverage/summary.txt --print-summary .
-    sed -n '/^File/,$p' coverage/summary.txt
-    echo "coverage: $(pwd)/coverage/index.html"
+    cd coverage
+    # From the notes of every object too, so that a file no test reaches counts with 0 instead of not at all.
+    lcov --quiet --capture --initial --directory .. --base-directory .. --output-file none.info 2>lcov.log
+    lcov --quiet --capture --directory .. --base-directory .. --output-file some.info 2>>lcov.log
+    lcov --quiet --add-tracefile none.info --add-tracefile some.info --output-file all.info
+    lcov --quiet --remove all.info '/usr/*' '*/tests/*' --output-file project.info
+    genhtml --quiet --output-directory . project.info
+    lcov --list project.info
+    echo "coverage: $(pwd)/index.html"
 fi
