@@ -58,12 +58,12 @@ esac
 if [ ! -f Makefile ]; then
     "$source/configure" --quiet HELP2MAN=: "$@"
 fi
-# Counts of earlier runs, and what configure's own trial programs left.
-[ "$flavour" != coverage ] || find . \( -name '*.gcda' -o -name 'conftest.gc*' \) -exec rm -f {} +
 
 export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}"
 make -s --no-print-directory all
+# Counts of earlier runs, and what configure's own trial programs left.
+[ "$flavour" != coverage ] || find . \( -name '*.gcda' -o -name '*conftest.gc*' \) -exec rm -f {} +
 make --no-print-directory check
 
 if [ "$flavour" = coverage ]; then
