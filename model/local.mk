@@ -32,3 +32,12 @@ libddpbench_a_SOURCES += \
 	model/infile.c model/infile.h \
 	model/outfile.c model/outfile.h \
 	model/sampler.c
+
+# OpenBLAS's kernel: compared with the CPU, measured in child processes, remembered
+libddpbench_a_SOURCES += \
+	model/blas_cache.c model/blas_cache.h \
+	model/blas_child.c model/blas_child.h \
+	model/blas_choice.c model/blas_choice.h \
+	model/blas_decide.c \
+	model/blas_kernel.c model/blas_kernel.h \
+	model/blas_record.c model/blas_record.h

@@ -4,10 +4,14 @@
 # its count: tests/run.sh.
 CHECK_TESTS =
 SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
+SH_TESTS += tests/blas_choice.sh
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
 tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/output.c cli/progress.c
+CHECK_TESTS += tests/check_blas_choice tests/check_blas_child
+tests_check_blas_choice_SOURCES = tests/check_blas_choice.c tests/blas_machine.c tests/blas_machine.h
+tests_check_blas_child_SOURCES = tests/check_blas_child.c tests/blas_machine.c tests/blas_machine.h
 endif
 
 check_PROGRAMS += $(CHECK_TESTS)
