@@ -1,9 +1,9 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
-	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bench bootstrap \
+	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
 	doc/ARCHITECTURE.md doc/METHOD.md \
-	tools/check_layers.sh tools/bench.sh tools/bench.py tools/torch_step.py tools/install.sh tools/lint.sh tools/variant.sh \
-	tools/version.sh tools/packages.debian tools/packages-maintainer.debian
+	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh \
+	tools/torch_step.py tools/variant.sh tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
 # version.h says which commit this is. It is looked at by every make and touched only when the answer changed.
 BUILT_SOURCES += version.h
@@ -12,8 +12,16 @@ version.h: ask-version
 	@echo '#define DDPBENCH_VERSION "'`$(SHELL) $(top_srcdir)/tools/version.sh $(VERSION)`'"' >$@.tmp; \
 	if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv -f $@.tmp $@; fi
 
+# The launcher shares its name with a goal, so it cannot be in EXTRA_DIST, whose entries are made first.
+# The tarball is a whole tree: a tracked file that no local.mk names would be missing without a word.
 dist-hook:
+	cp -p $(srcdir)/bench $(distdir)/bench
 	$(SHELL) $(top_srcdir)/tools/version.sh $(VERSION) >$(distdir)/.tarball-version
+	@if test -e $(top_srcdir)/.git; then \
+	    git -C $(top_srcdir) ls-files | grep -v '^\.gitignore$$' | while read -r file; do \
+	        test -e "$(distdir)/$$file" || { echo "dist: $$file is tracked and in no local.mk" >&2; echo missing; }; \
+	    done | { ! grep -q missing; }; \
+	fi
 
 lint:
 	$(SHELL) $(top_srcdir)/tools/lint.sh

@@ -9,7 +9,7 @@
 # tsan      data races. GCC's OpenMP library is not instrumented and would look like one big race, so this
 #           flavour is built with clang and LLVM's libomp, whose archer tool tells the sanitizer about barriers (libomp
 #           loads it by itself). OpenBLAS's calls end in the same libomp, since the program names it first.
-# coverage  lines and branches that the tests reach; the report is in BUILD_FOLDER/coverage/.
+# coverage  lines and functions that the tests reach; the report is in BUILD_FOLDER/coverage/.
 #
 # Tests see SANITIZER=asan|tsan and may leave out what cannot work there (address space limits, for one).
 set -eu
