@@ -12,12 +12,18 @@
 /* Models with more ids than this are taken to speak in tokens, not characters: GPT-2's 50,257 are pieces of words. */
 enum { CHARACTERS_MAX = 1024 };
 
+int data_check_room(const char *path, uint64_t bytes, struct err *e)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0 || bytes / (uint64_t)page_bytes < (uint64_t)pages)
+        return 0;
+    return err_set(e, ERR_MEMORY, "%s: reading it takes %" PRIu64 " bytes of memory, this machine has %" PRIu64, path,
+                   bytes, (uint64_t)pages * (uint64_t)page_bytes);
+}
+
 void *data_alloc(const char *path, uint64_t bytes, struct err *e)
 {
-    /* Overcommit would grant more than there is, and the kernel would end the process later without a word. */
-    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-    uint64_t machine_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
-    void *p = bytes < machine_bytes ? malloc(bytes ? bytes : 1) : NULL;
+    void *p = malloc(bytes ? bytes : 1);
     if (!p)
         err_set(e, ERR_MEMORY, "%s: no memory for %" PRIu64 " bytes", path, bytes);
     return p;

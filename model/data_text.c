@@ -91,6 +91,9 @@ static int parse(struct data *data, const char *path, const unsigned char *s, ui
 
 int data_read_text(struct data *data, struct infile *in, struct err *e)
 {
+    uint64_t most = in->bytes > UINT64_MAX / 4 ? UINT64_MAX : 3 * in->bytes; /* the bytes and a token for each */
+    if (data_check_room(in->path, most, e))
+        return -1;
     unsigned char *s = data_alloc(in->path, in->bytes, e);
     uint32_t *id = s ? data_alloc(in->path, CODE_POINTS * sizeof *id, e) : NULL;
     int rc = -1;

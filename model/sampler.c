@@ -5,14 +5,15 @@
  * positions: a bijection whatever its round function is (Luby and Rackoff 1988). Values past the last
  * position are sent through again until one lands inside (cycle walking, Black and Rogaway 2002), which
  * keeps it a bijection on the positions; the domain is at most four times as large, so four trips are
- * enough on average.
+ * enough on average. It never has less than 8 bits: a Feistel network permutes evenly (in the sense of
+ * parity), which shows when few positions share a small domain, and not any more from 64 values on.
  */
 #include <inttypes.h>
 
 #include "base/rng.h"
 #include "model/data.h"
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 8, HALF_BITS_MIN = 4 };
 
 static uint64_t feistel(uint64_t x, int half_bits, uint64_t key)
 {
@@ -29,7 +30,7 @@ static uint64_t feistel(uint64_t x, int half_bits, uint64_t key)
 uint64_t sampler_permute(uint64_t positions, uint64_t seed, uint64_t epoch, uint64_t i)
 {
     uint64_t key = rng_mix(rng_mix(seed) ^ epoch);
-    int half_bits = 1;
+    int half_bits = HALF_BITS_MIN;
     while (half_bits < 32 && (positions - 1) >> (2 * half_bits))
         half_bits++;
     do

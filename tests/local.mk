@@ -12,6 +12,9 @@ tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/output.c cli/
 CHECK_TESTS += tests/check_blas_choice tests/check_blas_child
 tests_check_blas_choice_SOURCES = tests/check_blas_choice.c tests/blas_machine.c tests/blas_machine.h
 tests_check_blas_child_SOURCES = tests/check_blas_child.c tests/blas_machine.c tests/blas_machine.h
+CHECK_TESTS += tests/check_batch tests/check_data tests/check_sampler
+tests_check_batch_SOURCES = tests/check_batch.c tests/scratch.c tests/scratch.h
+tests_check_data_SOURCES = tests/check_data.c tests/scratch.c tests/scratch.h
 endif
 
 check_PROGRAMS += $(CHECK_TESTS)
