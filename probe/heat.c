@@ -1,0 +1,111 @@
+/* probe/heat.c - see heat.h. */
+#include "probe/heat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_sensor(struct heat *heat, const char *place, const char *label, int64_t mdegc)
+{
+    if (heat->n == HEAT_SENSORS_MAX) {
+        heat->left_out++;
+        return;
+    }
+    struct heat_sensor *s = &heat->sensor[heat->n++];
+    snprintf(s->place, sizeof s->place, "%s", place);
+    snprintf(s->label, sizeof s->label, "%s", label);
+    s->mdegc = mdegc;
+}
+
+static void read_zones(struct heat *heat, const struct sysroot *root)
+{
+    int number[256];
+    int n = sysroot_numbered(root, "sys/class/thermal", "thermal_zone", number, 256);
+    for (int i = 0; i < n; i++) {
+        char place[64], type[96];
+        int64_t mdegc;
+        snprintf(place, sizeof place, "thermal_zone%d", number[i]);
+        if (sysroot_number(root, &mdegc, "sys/class/thermal/%s/temp", place))
+            continue; /* a zone that is switched off gives an error */
+        if (sysroot_text(root, type, sizeof type, "sys/class/thermal/%s/type", place) <= 0)
+            snprintf(type, sizeof type, "unnamed");
+        add_sensor(heat, place, type, mdegc);
+    }
+}
+
+static void read_hwmon(struct heat *heat, const struct sysroot *root)
+{
+    int number[256];
+    int n = sysroot_numbered(root, "sys/class/hwmon", "hwmon", number, 256);
+    for (int i = 0; i < n; i++) {
+        char file[512][64];
+        char folder[64], chip[32], label[48], place[96], text[96];
+        snprintf(folder, sizeof folder, "sys/class/hwmon/hwmon%d", number[i]);
+        int files = sysroot_names(root, folder, file, 512);
+        if (sysroot_text(root, chip, sizeof chip, "%s/name", folder) <= 0)
+            snprintf(chip, sizeof chip, "unnamed");
+        for (int k = 0; k < files; k++) {
+            int64_t mdegc;
+            int input, end = 0;
+            if (sscanf(file[k], "temp%d_input%n", &input, &end) != 1 || !end || file[k][end] ||
+                sysroot_number(root, &mdegc, "%s/%s", folder, file[k]))
+                continue;
+            if (sysroot_text(root, label, sizeof label, "%s/temp%d_label", folder, input) <= 0)
+                *label = '\0';
+            snprintf(place, sizeof place, "hwmon%d/temp%d", number[i], input);
+            snprintf(text, sizeof text, "%s%s%s", chip, *label ? " " : "", label);
+            add_sensor(heat, place, text, mdegc);
+        }
+    }
+}
+
+/* The first label of this list that a sensor has is the processor's temperature. */
+static int find_cpu_sensor(const struct heat *heat)
+{
+    static const char *const labels[] = {"coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie",
+                                         "zenpower Tdie",       "cpu_thermal",  "cpu-thermal",  "coretemp",
+                                         "k10temp",             "TCPU",         "acpitz"};
+    for (size_t l = 0; l < sizeof labels / sizeof *labels; l++)
+        for (int i = 0; i < heat->n; i++)
+            if (strncmp(heat->sensor[i].label, labels[l], strlen(labels[l])) == 0)
+                return i;
+    return -1;
+}
+
+struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus)
+{
+    struct heat_events events = {-1, -1};
+    for (int cpu = cpus_next(cpus, -1); cpu >= 0; cpu = cpus_next(cpus, cpu)) {
+        int64_t count;
+        if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu) == 0)
+            events.core = (events.core < 0 ? 0 : events.core) + count;
+        if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count",
+                           cpu) == 0 &&
+            count > events.package)
+            events.package = count;
+    }
+    return events;
+}
+
+int64_t heat_count_between(int64_t before, int64_t after)
+{
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+void heat_read(struct heat *heat, const struct sysroot *root, const struct cpus *cpus, struct reasons *reasons)
+{
+    memset(heat, 0, sizeof *heat);
+    read_zones(heat, root);
+    read_hwmon(heat, root);
+    heat->cpu = find_cpu_sensor(heat);
+    heat->events = heat_events_now(root, cpus);
+    if (heat->n == 0)
+        reasons_add(reasons, "heat.sensors", "no thermal zone and no hwmon temperature can be read%s",
+                    sysroot_exists(root, "sys/class/thermal") ? " (usual in virtual machines)" : "");
+    if (heat->cpu < 0)
+        reasons_add(reasons, "heat.cpu_degc", "%s",
+                    heat->n ? "no sensor is known to be the processor's" : "there is no temperature sensor");
+    if (heat->events.core < 0)
+        reasons_add(reasons, "heat.core_throttle_count", "the kernel counts no thermal throttling here");
+    if (heat->events.package < 0)
+        reasons_add(reasons, "heat.package_throttle_count", "the kernel counts no thermal throttling here");
+}
