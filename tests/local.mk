@@ -16,11 +16,19 @@ tests_check_blas_child_SOURCES = tests/check_blas_child.c tests/blas_machine.c t
 CHECK_TESTS += tests/check_batch tests/check_data tests/check_sampler
 tests_check_batch_SOURCES = tests/check_batch.c tests/scratch.c tests/scratch.h
 tests_check_data_SOURCES = tests/check_data.c tests/scratch.c tests/scratch.h
+# the engine: kernels against the reference, formulas and PyTorch (tests/golden, written by tools/golden.py)
+CHECK_TESTS += tests/check_kernels tests/check_operations tests/check_gradients tests/check_net tests/check_allocation
+tests_check_kernels_SOURCES = tests/check_kernels.c tests/kit.c tests/kit.h
+tests_check_operations_SOURCES = tests/check_operations.c tests/kit.c tests/kit.h
+tests_check_gradients_SOURCES = tests/check_gradients.c tests/exact.c tests/exact.h tests/kit.c tests/kit.h
+tests_check_net_SOURCES = tests/check_net.c tests/golden.c tests/golden.h tests/kit.c tests/kit.h
+tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
 endif
 
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS) $(SH_TESTS)
 EXTRA_DIST += $(SH_TESTS) tests/lib.sh tests/run.sh
+EXTRA_DIST += tests/golden/char.gold tests/golden/gpt.gold tests/golden/linear.gold tests/golden/mlp.gold
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge --comments
