@@ -1,5 +1,98 @@
-/* cli/main.c - parse, dispatch, exit. */
-int main(void)
+/* cli/main.c - which command, then its exit code. The rest is in cmd_NAME.c. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "config.h"
+#include "model/blas_choice.h"
+
+const struct command commands[] = {
+    {"run", cmd_run, "train on this node, measure every part of a step, save the result (the default)"},
+    {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch"},
+    {NULL, NULL, NULL},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int help(const struct invocation *in)
 {
-    return 0;
+    char synopsis[512], before[2048];
+    snprintf(synopsis, sizeof synopsis, "%s [COMMAND] [OPTION...]", in->program);
+    int n = snprintf(before, sizeof before,
+                     "Measures data-parallel training on CPU nodes: real training steps, part by part.\n\nCommands:\n");
+    for (const struct command *c = commands; c->name; c++)
+        n += snprintf(before + n, sizeof before - (size_t)n, "  %-8s %s\n", c->name, c->help);
+    snprintf(before + n, sizeof before - (size_t)n,
+             "\n'%s COMMAND --help' lists the options of a command; those of run are:\n", in->program);
+    char *text = options_help(OPTIONS_RUN, synopsis, before,
+                              "\nExit status: 0 measured, 64 usage, 65 bad data file, 66 missing file, 70 wrong result,\n"
+                              "71 out of memory, 73 cannot create, 74 input/output, 78 configuration, 130 interrupted.\n");
+    if (!text)
+        return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
+    int code = output_text(in, text, ERR_OK);
+    free(text);
+    return code;
+}
+
+static int unknown(const struct invocation *in)
+{
+    const char *words[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++)
+        words[i] = commands[i].name;
+    struct err e;
+    const char *near = suggest_nearest(in->command, words);
+    if (near)
+        err_set(&e, ERR_USAGE, "unknown command '%.80s'; did you mean %s?", in->command, near);
+    else
+        err_set(&e, ERR_USAGE, "unknown command '%.80s'; '%s --help' lists the commands", in->command, in->program);
+    return output_fail(in, &e);
+}
+
+/* A result never lands in a file that happened to take descriptor 1 or 2. */
+static void reserve_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    reserve_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe or a size limit is a failed write with an exit code */
+    signal(SIGXFSZ, SIG_IGN);
+    int code;
+    if (blas_choice_child(argc, argv, &code))
+        return code;
+
+    struct invocation in = {.program = output_program_name(argc > 0 ? argv[0] : NULL),
+                            .command = "run",
+                            .full_argc = argc,
+                            .full_argv = argv,
+                            .argc = argc,
+                            .argv = argv};
+    if (argc > 1 && argv[1][0] != '-') {
+        in.command = argv[1];
+        in.command_given = true;
+        in.argc--;
+        in.argv++;
+    }
+    for (int i = 1; i < in.argc; i++)
+        in.json |= strcmp(in.argv[i], "--json") == 0;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        return help(&in);
+    for (const struct command *c = commands; c->name; c++)
+        if (strcmp(c->name, in.command) == 0)
+            return c->function(&in);
+    return unknown(&in);
 }

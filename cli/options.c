@@ -7,10 +7,9 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +79,7 @@ enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
 
 static const char *const headings[] = {
     [NETWORK] = "What is trained:", [DURATION] = "How long:", [DATA] = "Data and weights:",
-    [NODE] = "This node:",          [OUTPUT] = "Output:",     [OTHER] = "Other:",
+    [NODE] = "This node:",          [OUTPUT] = "Output:",     [OTHER] = NULL,
 };
 
 static const struct options defaults = {
@@ -114,7 +113,7 @@ static const char *accepted(const struct row *row, char *buf, size_t size)
     if (row->kind == INT)
         snprintf(buf, size, "a whole number from %.0f to %.0f", row->low, row->high);
     else if (row->kind == U64)
-        snprintf(buf, size, "a whole number from 0 to %llu", ULLONG_MAX);
+        snprintf(buf, size, "a whole number from 0 to %" PRId64, INT64_MAX);
     else if (row->kind == REAL)
         snprintf(buf, size, "a number from %g to %g, with a point for decimals", row->low, row->high);
     else
@@ -165,7 +164,7 @@ static int store(struct options *o, const struct row *row, const char *value, st
         *(int *)to = (int)u;
         break;
     case U64:
-        if (parse_u64(value, &u))
+        if (parse_u64(value, &u) || u > INT64_MAX) /* JSON's integers here are signed */
             return refuse(row, value, e);
         *(uint64_t *)to = u;
         break;
@@ -265,7 +264,7 @@ static void fill_argp(struct argp_option *list, int command)
         const struct row *row = &rows[i];
         if (!(row->commands & command))
             continue;
-        if (!headed[row->group])
+        if (!headed[row->group] && headings[row->group])
             *list++ = (struct argp_option){.doc = headings[row->group], .group = (int)row->group};
         headed[row->group] = true;
         int key = KEY_FIRST + i;

@@ -119,6 +119,20 @@ int output_text(const struct invocation *in, const char *text, int code)
     return flushed(in, fputs(text, stdout) >= 0, code);
 }
 
+int output_help(const struct invocation *in, const struct options *o, enum options_of command, const char *purpose)
+{
+    char synopsis[512];
+    if (!o->help)
+        return output_text(in, PACKAGE_STRING "\n", ERR_OK);
+    snprintf(synopsis, sizeof synopsis, "%s %s [OPTION...]", in->program, in->command);
+    char *text = options_help(command, synopsis, purpose, "");
+    if (!text)
+        return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
+    int code = output_text(in, text, ERR_OK);
+    free(text);
+    return code;
+}
+
 int output_fail(const struct invocation *in, const struct err *e)
 {
     fprintf(stderr, "%s: %s\n", in->program, e->text);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/notes.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 
 /* How the user can start this program again. The launcher `bench` executes build trees' ddpbench and cannot
  * pass its own name on, so a program that runs from a build tree with the launcher beside or above it is
@@ -37,6 +38,9 @@ int output_json(const struct invocation *in, json_t *document, int code);
 
 /* Prints text on stdout as it is; returns code, or 74 if it could not be written. */
 int output_text(const struct invocation *in, const char *text, int code);
+
+/* Answers --help, with purpose as the text before the list of options, and --version. */
+int output_help(const struct invocation *in, const struct options *o, enum options_of command, const char *purpose);
 
 /* One sentence on stderr; with --json also a document that holds the error. Returns the exit code. */
 int output_fail(const struct invocation *in, const struct err *e);

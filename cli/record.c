@@ -427,6 +427,24 @@ static void add_memory(json_t *root, const struct record *r)
     set(root, "memory", o);
 }
 
+/* What else the machine did during the run. */
+static void add_disturbances(json_t *root, const struct record *r)
+{
+    const char *heat = "the kernel does not count it";
+    json_t *o = json_object();
+    set_num(root, o, "throttled_s", "disturbances.throttled_s", r->throttled_s, r->throttled_reason);
+    set_num(root, o, "stolen_s", "disturbances.stolen_s", r->stolen_s, "the kernel does not say");
+    if (r->core_heat_events >= 0)
+        set(o, "core_heat_events", json_integer(r->core_heat_events));
+    else
+        json_unknown(root, o, "core_heat_events", "disturbances.core_heat_events", heat);
+    if (r->package_heat_events >= 0)
+        set(o, "package_heat_events", json_integer(r->package_heat_events));
+    else
+        json_unknown(root, o, "package_heat_events", "disturbances.package_heat_events", heat);
+    set(root, "disturbances", o);
+}
+
 static void add_end(json_t *root, const struct record *r)
 {
     const struct run *run = r->run;
@@ -444,6 +462,7 @@ static void add_end(json_t *root, const struct record *r)
     else
         json_unknown(root, root, "throttled_periods", "throttled_periods",
                      r->throttled_reason ? r->throttled_reason : "unknown");
+    add_disturbances(root, r);
     static const char *const between[] = {"link", "communication", "local_addr", "wire", "integrity"};
     for (size_t i = 0; i < sizeof between / sizeof *between; i++)
         json_unknown(root, root, between[i], between[i], "one node: no communication");
@@ -463,9 +482,10 @@ json_t *record_json(const struct record *r)
     if (!c.value)
         return NULL;
     json_t *root = output_document(), *command = json_array();
-    bool failed = r->err && r->err->code != ERR_OK;
-    set(root, "status", json_string(failed ? "failed" : run->interrupted ? "interrupted" : "complete"));
-    if (failed)
+    bool ended = r->err && r->err->code != ERR_OK;
+    const char *status = run->interrupted ? "interrupted" : ended ? "failed" : "complete";
+    set(root, "status", json_string(status));
+    if (ended)
         output_set_error(root, r->err);
     set(root, "started", json_string(r->started));
     set(root, "label", r->label ? output_string(r->label) : json_null());
@@ -490,6 +510,9 @@ json_t *record_json(const struct record *r)
     set(root, "machine", r->machine ? json_incref(r->machine) : json_null());
     set(root, "blas", r->blas ? json_incref(r->blas) : json_null());
     add_samples(root, run);
+    json_t *reasons = json_incref(json_object_get(root, "reasons")); /* to the end: the reader comes to it last */
+    json_object_del(root, "reasons");
+    set(root, "reasons", reasons ? reasons : json_object());
     free(c.value);
     return root;
 }

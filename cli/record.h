@@ -32,6 +32,8 @@ struct record {
     json_t *machine, *blas, *usable_cpus; /* borrowed; NULL: unknown */
     double throttled_periods;             /* growth during the run; NaN: unknown */
     const char *throttled_reason;         /* why it is unknown */
+    double throttled_s, stolen_s;         /* during the run; NaN: unknown */
+    int64_t core_heat_events, package_heat_events; /* during the run; -1: unknown */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 12 };
+enum { LABEL_WIDTH = 12, VALUE_WIDTH = 10 };
 
 struct unit {
     const char *name;
@@ -130,8 +130,11 @@ static void heading(struct page *p)
     const json_t *m = at(p->d, "model", NULL);
     fprintf(p->f, "%s", p->bold);
     put(p, json_string_value(at(m, "name", NULL)));
-    table_number(size, sizeof size, num(m, "unique_parameters", NULL) * 1e-6);
-    fprintf(p->f, "%s  %s M parameters, ", p->plain, size);
+    double parameters = num(m, "unique_parameters", NULL);
+    if (parameters >= 1e5)
+        fprintf(p->f, "%s  %s M parameters, ", p->plain, table_number(size, sizeof size, parameters * 1e-6));
+    else
+        fprintf(p->f, "%s  %.0f parameters, ", p->plain, parameters);
     double accum = num(m, "accum", NULL);
     fprintf(p->f, "batch %.0f x %.0f", num(m, "batch", NULL), num(m, "seq", NULL));
     if (accum > 1)
@@ -174,17 +177,24 @@ static void node(struct page *p)
     fprintf(p->f, "\n");
 }
 
+/* Unit and deviation of a value, and room for a remark if there is one. */
+static void deviation(struct page *p, const char *unit, double mad, int decimals, bool remark)
+{
+    char digits[48] = "-";
+    if (isfinite(mad))
+        snprintf(digits, sizeof digits, "%.*f", decimals, mad);
+    fprintf(p->f, " %-2s %s± %-*s%s", unit, p->dim, remark ? 9 : 0, digits, p->plain);
+}
+
 static void part(struct page *p, const char *name, const char *key, double step_s)
 {
     const json_t *s = at(p->d, "summary", key, NULL);
     double median = num(s, "median", NULL);
     label(p, name);
-    duration(p, median, 10);
-    fprintf(p->f, " %s%s ± ", p->unit.name, p->dim);
-    duration(p, num(s, "mad", NULL), 1 + p->unit.decimals);
-    fprintf(p->f, "%s", p->plain);
-    if (isfinite(step_s))
-        fprintf(p->f, "  %3.0f %%", 100 * median / step_s);
+    duration(p, median, VALUE_WIDTH);
+    deviation(p, p->unit.name, num(s, "mad", NULL) * p->unit.per_second, p->unit.decimals, isfinite(step_s));
+    if (isfinite(step_s) && step_s > 0)
+        fprintf(p->f, "%3.0f %% of the step", 100 * median / step_s);
     fprintf(p->f, "\n");
 }
 
@@ -194,14 +204,15 @@ static void rate(struct page *p, const char *name, const char *key, double scale
     double median = num(s, "median", NULL) * scale, mad = num(s, "mad", NULL) * scale;
     char digits[48];
     label(p, name);
-    fprintf(p->f, "%10s", table_number(digits, sizeof digits, median));
+    fprintf(p->f, "%*s", VALUE_WIDTH, table_number(digits, sizeof digits, median));
     int decimals = 0; /* as many for the deviation as for the median */
     for (const char *dot = strchr(digits, '.'); dot && dot[decimals + 1]; decimals++)
         ;
-    fprintf(p->f, "%s ± %.*f%s", p->dim, decimals, mad, p->plain);
     double share = num(p->d, "summary", "share_of_product_rate");
-    if (strcmp(key, "flops_per_s") == 0 && isfinite(share))
-        fprintf(p->f, "  %.0f %% of the product rate", 100 * share);
+    bool remark = strcmp(key, "flops_per_s") == 0 && isfinite(share);
+    deviation(p, "", mad, decimals, remark);
+    if (remark)
+        fprintf(p->f, "%3.0f %% of the product rate", 100 * share);
     fprintf(p->f, "\n");
 }
 
@@ -219,10 +230,9 @@ static void summary(struct page *p)
         return;
     }
     label(p, "step");
-    duration(p, step_s, 10);
-    fprintf(p->f, " %s%s ± ", p->unit.name, p->dim);
-    duration(p, num(steps, "mad", NULL), 1);
-    fprintf(p->f, "%s  median and MAD of %.0f %s\n", p->plain, n, n == 1 ? "step" : "steps");
+    duration(p, step_s, VALUE_WIDTH);
+    deviation(p, p->unit.name, num(steps, "mad", NULL) * p->unit.per_second, p->unit.decimals, true);
+    fprintf(p->f, "median and MAD of %.0f %s\n", n, n == 1 ? "step" : "steps");
     part(p, "  forward", "forward_s", step_s);
     part(p, "  backward", "backward_s", step_s);
     part(p, "  optimizer", "optimizer_s", step_s);
@@ -231,12 +241,14 @@ static void summary(struct page *p)
     double floor_s = num(p->d, "floor", "step_s"), ratio = num(p->d, "floor", "ratio");
     if (isfinite(floor_s)) {
         label(p, "floor");
-        duration(p, floor_s, 10);
-        fprintf(p->f, " %s  matrix products alone; step / floor %s%.2f%s\n", p->unit.name, p->bold, ratio, p->plain);
+        duration(p, floor_s, VALUE_WIDTH);
+        deviation(p, p->unit.name, num(p->d, "floor", "mad") * p->unit.per_second, p->unit.decimals,
+                  true);
+        fprintf(p->f, "matrix products alone; step / floor %s%.2f%s\n", p->bold, ratio, p->plain);
     }
     double first = num(p->d, "loss", "first"), last = num(p->d, "loss", "last");
     label(p, "loss");
-    fprintf(p->f, "%10s", isfinite(first) ? table_number(digits, sizeof digits, first) : "-");
+    fprintf(p->f, "%*s", VALUE_WIDTH, isfinite(first) ? table_number(digits, sizeof digits, first) : "-");
     fprintf(p->f, " -> %s", isfinite(last) ? table_number(digits, sizeof digits, last) : "not finite");
     double validation = num(p->d, "loss", "validation");
     if (isfinite(validation))
@@ -281,11 +293,12 @@ static void state(struct page *p)
 {
     const char *status = json_string_value(at(p->d, "status", NULL));
     const char *message = json_string_value(at(p->d, "error", "message", NULL));
+    bool stopped = status && strcmp(status, "interrupted") == 0;
     if (status && strcmp(status, "complete") != 0) {
         fprintf(p->f, "%s", p->alert);
         label(p, status);
         fprintf(p->f, "%s", p->alert);
-        put(p, message ? message : "the figures below are of the steps until then");
+        put(p, message && !stopped ? message : "the figures below are of the steps until then");
         fprintf(p->f, "%s\n", p->plain);
     }
     double throttled = num(p->d, "throttled_periods", NULL);

@@ -69,8 +69,8 @@ START_TEST(values_arrive)
     ck_assert_int_eq(o.run.seq, 64);
     ck_assert_int_eq(o.run.steps, 0);
     ck_assert(o.run.lr == 6e-4);
-    ck_assert_int_eq(parse("--seed", "18446744073709551615", "--time", ".5", "--no-floor", "--drop-last", "--json"), 0);
-    ck_assert(o.run.seed == UINT64_MAX);
+    ck_assert_int_eq(parse("--seed", "9223372036854775807", "--time", ".5", "--no-floor", "--drop-last", "--json"), 0);
+    ck_assert(o.run.seed == INT64_MAX);
     ck_assert(o.run.time_s == 0.5);
     ck_assert(!o.run.floor && o.run.drop_last && o.json);
     ck_assert_int_eq(parse("--label=--json", "--threads", "2", "--threads", "3"), 0);
@@ -109,7 +109,7 @@ START_TEST(broken_numbers)
         ck_assert_ptr_nonnull(strstr(e.text, real[i]));
         ck_assert_ptr_nonnull(strstr(e.text, "a number from 0 to 1000"));
     }
-    refused("--seed", "--seed", "18446744073709551616");
+    refused("--seed", "--seed", "9223372036854775808");
     refused("--split", "--split", "0");
     refused("--split", "--split", "1.1");
     refused("--time", "--time", "-0.1");

@@ -77,6 +77,10 @@ static json_t *document(void)
                        .rate_seconds = 0.5,
                        .throttled_periods = NAN,
                        .throttled_reason = "no quota",
+                       .throttled_s = NAN,
+                       .stolen_s = 0.25,
+                       .core_heat_events = 6,
+                       .package_heat_events = -1,
                        .notes = &notes,
                        .err = &err};
     json_t *d = record_json(&r);
@@ -163,6 +167,9 @@ START_TEST(values_of_a_complete_run)
     is_unknown(d, "speedup");
     is_unknown(d, "throttled_periods");
     is_text(d, "reasons.throttled_periods", "no quota");
+    is_number(d, "disturbances.stolen_s", 0.25);
+    is_number(d, "disturbances.core_heat_events", 6);
+    is_unknown(d, "disturbances.package_heat_events");
     json_decref(d);
 }
 END_TEST
@@ -285,7 +292,7 @@ START_TEST(table_from_a_saved_document)
     char *one = table_render(d, &plain), *two = table_render(again, &plain);
     ck_assert_str_eq(one, two);
     ck_assert_ptr_nonnull(strstr(one, "shakespeare-char"));
-    ck_assert_ptr_nonnull(strstr(one, "1200.0 ms ± 100.0"));
+    ck_assert_ptr_nonnull(strstr(one, "1200.0 ms ± 100.0 "));
     ck_assert_ptr_nonnull(strstr(one, "step / floor 1.20"));
     ck_assert_ptr_nonnull(strstr(one, "block 5"));
     ck_assert_ptr_null(strchr(one, '\033'));

@@ -1,0 +1,327 @@
+/*
+ * cli/cmd_run.c - the default command: what this node is, a run on it, its result on stdout and in a file.
+ *
+ * Start at cmd_run(). The order matters: everything that can be wrong with the request is found before anything
+ * takes time, OpenBLAS's kernel is settled before anything uses it (that may start the program again), and
+ * the rate of products is measured on the threads and right before the steps it is compared with.
+ */
+#include "config.h" /* _GNU_SOURCE, for asprintf */
+
+#include "cli/cmd_run.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/record.h"
+#include "model/blas_choice.h"
+#include "model/gemm.h"
+#include "probe/probe.h"
+#include "report/store.h"
+#include "report/table.h"
+
+#define RATE_SECONDS 0.5
+#define STOLEN_SHARE 0.02 /* of the processor time of the run: worth a word */
+
+static volatile sig_atomic_t stop;
+
+/* The first signal ends the run after the step in progress, the second one ends the program. */
+static void on_signal(int number)
+{
+    (void)number;
+    if (stop)
+        _exit(ERR_INTERRUPTED);
+    stop = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+struct counters { /* that only grow; a run is their difference */
+    struct throttle_count throttled;
+    struct heat_events heat;
+    double stolen_s;
+    uint64_t at_ns;
+};
+
+static struct counters counters_now(const struct probe *probe)
+{
+    return (struct counters){probe_throttled_now(probe), probe_heat_events_now(probe), probe_stolen_s_now(probe),
+                             clock_now_ns()};
+}
+
+struct session { /* one run of the command, from the request to the printed result */
+    const struct invocation *in;
+    struct options options;
+    struct notes notes;
+    int notes_told;
+    struct blas_choice blas;
+    struct probe probe;
+    struct thread_choice choice;
+    int *pinned; /* CPU of each thread; NULL: not pinned, why_not_pinned says why */
+    struct err why_not_pinned;
+    struct run run;
+    struct gemm_rate rate;
+    bool executed;
+    struct counters before, after;
+    char started[21];
+    struct err err; /* what ended the run; code 0: nothing */
+};
+
+/* Tells the notes that came since the last time. */
+static void tell(struct session *s)
+{
+    struct notes fresh = {.dropped = s->notes.dropped};
+    for (int i = s->notes_told; i < s->notes.n; i++)
+        memcpy(fresh.text[fresh.n++], s->notes.text[i], sizeof fresh.text[0]);
+    s->notes_told = s->notes.n;
+    output_notes(s->in, &fresh);
+}
+
+double cmd_run_expected_s(const struct run *run, double flops_per_s)
+{
+    const struct run_options *o = &run->options;
+    double tokens = (double)run->net.B * run->net.T * o->accum;
+    double step_s = 1.3 * tokens * model_flops_per_token(&run->net.layout) / flops_per_s;
+    double timed_s = o->steps >= 0 ? o->steps * step_s : fmax(o->time_s, 5 * step_s);
+    double floor_s = o->floor && o->steps > 0 ? fmax(timed_s / 8, 3 * step_s / 1.3) : 0;
+    return o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
+}
+
+static void tell_plan(const struct session *s)
+{
+    const struct run *run = &s->run;
+    const struct run_options *o = &run->options;
+    char length[96], duration[48] = "", accum[32] = "";
+    if (o->accum > 1)
+        snprintf(accum, sizeof accum, " x %d", o->accum);
+    if (o->steps >= 0)
+        snprintf(length, sizeof length, "%d timed step%s", o->steps, o->steps == 1 ? "" : "s");
+    else
+        snprintf(length, sizeof length, "timed steps for %g s, at least 5", o->time_s);
+    double expected_s = cmd_run_expected_s(run, s->rate.flops_per_s);
+    char text[64] = "";
+    if (isfinite(expected_s))
+        snprintf(text, sizeof text, "; about %s",
+                 table_seconds(duration, sizeof duration, expected_s < 1 ? 1 : round(expected_s)));
+    output_say("plan: %s, batch %d x %d%s, %d thread%s; %d warm-up step%s, then %s%s", run->spec.name, run->net.B,
+               run->net.T, accum, o->threads, o->threads == 1 ? "" : "s", o->warmup, o->warmup == 1 ? "" : "s", length,
+               text);
+}
+
+/* Threads that cannot be pinned still measure, only less steadily. */
+static void bind(struct session *s)
+{
+    gemm_set_threads(s->choice.threads);
+    s->pinned = calloc((size_t)s->choice.threads, sizeof *s->pinned);
+    if (!s->pinned) {
+        err_set(&s->why_not_pinned, ERR_MEMORY, "out of memory");
+    } else if (probe_bind_threads(&s->probe, s->choice.threads, s->pinned, &s->why_not_pinned)) {
+        notes_add(&s->notes, "the threads are not pinned: %s", s->why_not_pinned.text);
+        free(s->pinned);
+        s->pinned = NULL;
+    }
+}
+
+/* Everything before the first step. */
+static int prepare(struct session *s, struct err *e)
+{
+    struct run_options *o = &s->options.run;
+    struct model_spec known;
+    if (model_spec_find(&known, o->model, e))
+        return -1;
+    if (blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e))
+        return -1;
+    if (probe_read(&s->probe, s->options.sysroot, &s->notes, e))
+        return -1;
+    probe_choose_threads(&s->choice, &s->probe, s->options.threads, &s->notes);
+    o->threads = s->choice.threads;
+    o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes : 0;
+    o->memory_limit_source = s->probe.memory.limit_source;
+    o->stop = &stop;
+    if (run_plan(&s->run, o, &s->notes, e))
+        return -1;
+    bind(s);
+    s->rate = gemm_measure(o->threads, RATE_SECONDS);
+    tell_plan(s);
+    tell(s);
+    return 0;
+}
+
+/* What makes the figures of this run doubtful, in words. */
+static void judge(struct session *s)
+{
+    const struct counters *from = &s->before, *to = &s->after;
+    struct record_halves h = record_halves(&s->run);
+    if (h.unsteady)
+        notes_add(&s->notes,
+                  "unsteady: the median step took %.4g s in the first half of the run and %.4g s in the second; something "
+                  "else ran, or the clock changed",
+                  h.first_s, h.second_s);
+    if (from->throttled.known && to->throttled.known && to->throttled.periods > from->throttled.periods)
+        notes_add(&s->notes, "the CPU quota held this process back in %llu periods, so the times contain waiting",
+                  (unsigned long long)(to->throttled.periods - from->throttled.periods));
+    if (heat_count_between(from->heat.core, to->heat.core) > 0 ||
+        heat_count_between(from->heat.package, to->heat.package) > 0)
+        notes_add(&s->notes, "the processor slowed itself down because of heat during the run");
+    double stolen = (to->stolen_s - from->stolen_s) / (clock_seconds(from->at_ns, to->at_ns) * s->choice.threads);
+    if (stolen > STOLEN_SHARE)
+        notes_add(&s->notes, "the hypervisor gave %.1f %% of this machine's processor time to others during the run",
+                  100 * stolen);
+}
+
+static void execute(struct session *s)
+{
+    struct progress progress;
+    progress_init(&progress);
+    clock_utc(s->started);
+    s->before = counters_now(&s->probe);
+    s->executed = run_execute(&s->run, progress_show, &progress, &s->notes, &s->err) == 0;
+    s->after = counters_now(&s->probe);
+    progress_clear(&progress);
+    if (s->executed && s->run.interrupted)
+        err_set(&s->err, ERR_INTERRUPTED, "interrupted after %d timed step%s; what was measured is kept", s->run.n,
+                s->run.n == 1 ? "" : "s");
+    judge(s);
+    tell(s);
+}
+
+static json_t *document(struct session *s)
+{
+    const struct counters *from = &s->before, *to = &s->after;
+    bool known = from->throttled.known && to->throttled.known;
+    struct probe_measured measured = {.memory.read_bytes_per_s = NAN,
+                                      .memory.triad_bytes_per_s = NAN,
+                                      .clock_hz = NAN,
+                                      .flops_per_s = s->rate.flops_per_s,
+                                      .blas_kernel = gemm_core(),
+                                      .blas_version = gemm_version(),
+                                      .threads = s->choice.threads,
+                                      .why = "a run does not measure it; the probe command does"};
+    struct record r = {.argc = s->in->full_argc,
+                       .argv = s->in->full_argv,
+                       .label = s->options.label,
+                       .run = &s->run,
+                       .executed = s->executed,
+                       .node = s->probe.name,
+                       .cpu = s->probe.cpu.name,
+                       .threads_reason = s->choice.reason,
+                       .blas_kernel = gemm_core(),
+                       .rate = s->rate,
+                       .rate_seconds = RATE_SECONDS,
+                       .machine = probe_json(&s->probe, &s->choice, &measured, s->pinned, s->why_not_pinned.text),
+                       .blas = blas_choice_json(&s->blas),
+                       .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
+                       .throttled_reason = "no control group counts throttling",
+                       .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,
+                       .core_heat_events = heat_count_between(from->heat.core, to->heat.core),
+                       .package_heat_events = heat_count_between(from->heat.package, to->heat.package),
+                       .stolen_s = to->stolen_s - from->stolen_s,
+                       .notes = &s->notes,
+                       .err = &s->err};
+    memcpy(r.started, s->started, sizeof r.started);
+    r.usable_cpus = json_incref(json_object_get(r.machine, "usable_cpus"));
+    json_t *d = record_json(&r);
+    json_decref(r.machine);
+    json_decref(r.blas);
+    json_decref(r.usable_cpus);
+    return d;
+}
+
+/* 2026-11-30T17:31:21Z as 20261130T173121Z: colons are a nuisance in file names. */
+static void file_stem(char *stem, size_t size, const struct session *s)
+{
+    char compact[sizeof s->started];
+    size_t n = 0;
+    for (const char *c = s->started; *c; c++)
+        if (*c != '-' && *c != ':')
+            compact[n++] = *c;
+    compact[n] = '\0';
+    snprintf(stem, size, "%s-%s", compact, s->run.spec.name);
+}
+
+static int save(const struct session *s, const json_t *d, char *path, size_t size, struct err *e)
+{
+    char folder[PATH_MAX], stem[64];
+    file_stem(stem, sizeof stem, s);
+    char *text = json_dumps(d, JSON_INDENT(1));
+    if (!text)
+        return err_set(e, ERR_MEMORY, "out of memory while writing the result");
+    int result = store_folder(folder, sizeof folder, s->options.results_dir, e);
+    if (result == 0)
+        result = store_write(path, size, folder, stem, ".json", text, strlen(text), e);
+    free(text);
+    return result;
+}
+
+/* Saves what is worth it, then prints: the measurement is shown even if it cannot be kept. */
+static int deliver(struct session *s)
+{
+    char path[PATH_MAX] = "";
+    struct err unsaved = {0};
+    json_t *d = document(s);
+    if (!d)
+        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while writing the result"});
+    bool worth = s->run.n > 0 || s->err.code == ERR_OK;
+    if (worth && save(s, d, path, sizeof path, &unsaved))
+        *path = '\0';
+    int code = s->err.code ? (int)s->err.code : (int)unsaved.code;
+    if (s->err.code)
+        fprintf(stderr, "%s: %s\n", s->in->program, s->err.text);
+    if (unsaved.code)
+        fprintf(stderr, "%s: the result is not saved: %s\n", s->in->program, unsaved.text);
+    if (s->in->json) {
+        if (*path)
+            json_object_set_new(d, "saved", output_string(path));
+        else
+            json_unknown(d, d, "saved", "saved", unsaved.code ? unsaved.text : "nothing was measured");
+        if (unsaved.code && !s->err.code)
+            output_set_error(d, &unsaved);
+        return output_json(s->in, d, code);
+    }
+    struct table_style style = {.colour = output_wants_colour(STDOUT_FILENO)};
+    char *table = table_render(d, &style), *text = NULL;
+    json_decref(d);
+    if (!table || asprintf(&text, "%s%s%s%s", table, *path ? "saved       " : "", path, *path ? "\n" : "") < 0)
+        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while drawing the table"});
+    code = output_text(s->in, text, code);
+    free(table);
+    free(text);
+    return code;
+}
+
+int cmd_run(const struct invocation *in)
+{
+    static struct session s; /* a net's layout and trace are too large for a stack */
+    struct err e;
+    s.in = in;
+    if (options_parse(&s.options, OPTIONS_RUN, in->argc, in->argv, &e))
+        return output_fail(in, &e);
+    if (s.options.help || s.options.version)
+        return output_help(in, &s.options, OPTIONS_RUN,
+                           "Trains on this node, measures every part of a step and saves the result.\n");
+    catch_signals();
+    if (prepare(&s, &e)) {
+        tell(&s);
+        return output_fail(in, &e);
+    }
+    execute(&s);
+    int code = deliver(&s);
+    run_fini(&s.run);
+    probe_fini(&s.probe);
+    free(s.pinned);
+    return code;
+}
