@@ -34,11 +34,10 @@ static void take_record(struct blas_choice *c, const struct blas_record *record,
 
 static enum blas_action refuse_wrong(const struct blas_candidate *k, const struct blas_facts *f, struct err *e)
 {
-    err_set(
-        e, ERR_WRONG_RESULT,
-        "OpenBLAS %s computes wrong numbers with its %s kernel (relative error %.2g in a matrix product); try another: "
-        "OPENBLAS_CORETYPE=Haswell",
-        f->version, k->active, k->relative_error);
+    err_set(e, ERR_WRONG_RESULT,
+            "OpenBLAS %s computes wrong numbers with its %s kernel (relative error %.2g in a matrix product)%s",
+            f->version, k->active, k->relative_error,
+            f->user ? "; unset OPENBLAS_CORETYPE" : ", and no other kernel works");
     return BLAS_REFUSE;
 }
 
