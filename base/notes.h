@@ -2,7 +2,7 @@
  * base/notes.h - warnings collected on the way, for the command line to show and the result to keep.
  *
  * Modules below cli/ never print: what the user should know but what is no failure is added here. The
- * same text is kept once; past the capacity the last entry counts what was left out. One owner thread.
+ * same text is kept once; what is past the capacity is counted in dropped. One owner thread.
  */
 #ifndef BASE_NOTES_H
 #define BASE_NOTES_H
