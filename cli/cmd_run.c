@@ -70,9 +70,6 @@ struct session { /* one run of the command, from the request to the printed resu
     int notes_told;
     struct blas_choice blas;
     struct probe probe;
-    struct thread_choice choice;
-    int *pinned; /* CPU of each thread; NULL: not pinned, why_not_pinned says why */
-    struct err why_not_pinned;
     struct run run;
     struct gemm_rate rate;
     bool executed;
@@ -122,20 +119,6 @@ static void tell_plan(const struct session *s)
                text);
 }
 
-/* Threads that cannot be pinned still measure, only less steadily. */
-static void bind(struct session *s)
-{
-    gemm_set_threads(s->choice.threads);
-    s->pinned = calloc((size_t)s->choice.threads, sizeof *s->pinned);
-    if (!s->pinned) {
-        err_set(&s->why_not_pinned, ERR_MEMORY, "out of memory");
-    } else if (probe_bind_threads(&s->probe, s->choice.threads, s->pinned, &s->why_not_pinned)) {
-        notes_add(&s->notes, "the threads are not pinned: %s", s->why_not_pinned.text);
-        free(s->pinned);
-        s->pinned = NULL;
-    }
-}
-
 /* Everything before the first step. */
 static int prepare(struct session *s, struct err *e)
 {
@@ -145,16 +128,17 @@ static int prepare(struct session *s, struct err *e)
         return -1;
     if (blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e))
         return -1;
-    if (probe_read(&s->probe, s->options.sysroot, &s->notes, e))
+    if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
         return -1;
-    probe_choose_threads(&s->choice, &s->probe, s->options.threads, &s->notes);
-    o->threads = s->choice.threads;
+    o->threads = s->probe.threads;
     o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes : 0;
     o->memory_limit_source = s->probe.memory.limit_source;
     o->stop = &stop;
     if (run_plan(&s->run, o, &s->notes, e))
         return -1;
-    bind(s);
+    gemm_set_threads(o->threads);
+    if (probe_bind_threads(&s->probe, o->threads, &s->notes, e))
+        return -1;
     s->rate = gemm_measure(o->threads, RATE_SECONDS);
     tell_plan(s);
     tell(s);
@@ -177,7 +161,7 @@ static void judge(struct session *s)
     if (heat_count_between(from->heat.core, to->heat.core) > 0 ||
         heat_count_between(from->heat.package, to->heat.package) > 0)
         notes_add(&s->notes, "the processor slowed itself down because of heat during the run");
-    double stolen = (to->stolen_s - from->stolen_s) / (clock_seconds(from->at_ns, to->at_ns) * s->choice.threads);
+    double stolen = (to->stolen_s - from->stolen_s) / (clock_seconds(from->at_ns, to->at_ns) * s->probe.threads);
     if (stolen > STOLEN_SHARE)
         notes_add(&s->notes, "the hypervisor gave %.1f %% of this machine's processor time to others during the run",
                   100 * stolen);
@@ -203,26 +187,25 @@ static json_t *document(struct session *s)
 {
     const struct counters *from = &s->before, *to = &s->after;
     bool known = from->throttled.known && to->throttled.known;
-    struct probe_measured measured = {.memory.read_bytes_per_s = NAN,
-                                      .memory.triad_bytes_per_s = NAN,
-                                      .clock_hz = NAN,
-                                      .flops_per_s = s->rate.flops_per_s,
-                                      .blas_kernel = gemm_core(),
-                                      .blas_version = gemm_version(),
-                                      .threads = s->choice.threads,
-                                      .why = "a run does not measure it; the probe command does"};
+    s->probe.measured = (struct probe_measured){.threads = s->probe.threads,
+                                                .memory = {.read_bytes_per_s = NAN, .triad_bytes_per_s = NAN},
+                                                .clock_hz = NAN,
+                                                .flops_per_s = s->rate.flops_per_s,
+                                                .blas_kernel = gemm_core(),
+                                                .blas_version = gemm_version(),
+                                                .why = "a run does not measure it; the probe command does"};
     struct record r = {.argc = s->in->full_argc,
                        .argv = s->in->full_argv,
                        .label = s->options.label,
                        .run = &s->run,
                        .executed = s->executed,
                        .node = s->probe.name,
-                       .cpu = s->probe.cpu.name,
-                       .threads_reason = s->choice.reason,
+                       .cpu = probe_cpu_name(&s->probe),
+                       .threads_reason = s->probe.threads_reason,
                        .blas_kernel = gemm_core(),
                        .rate = s->rate,
                        .rate_seconds = RATE_SECONDS,
-                       .machine = probe_json(&s->probe, &s->choice, &measured, s->pinned, s->why_not_pinned.text),
+                       .machine = probe_json(&s->probe),
                        .blas = blas_choice_json(&s->blas),
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
@@ -322,6 +305,5 @@ int cmd_run(const struct invocation *in)
     int code = deliver(&s);
     run_fini(&s.run);
     probe_fini(&s.probe);
-    free(s.pinned);
     return code;
 }
