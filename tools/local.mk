@@ -29,6 +29,17 @@ lint:
 format:
 	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]'`
 
+# The manual page is the program's own --help. It runs under its installed name from an empty folder, for in a build
+# tree it would call itself ./bench. A tarball holds the page, so help2man is needed only where sources change.
+dist_man_MANS += doc/ddpbench.1
+CLEANFILES += doc/ddpbench.1
+EXTRA_DIST += doc/ddpbench.h2m
+doc/ddpbench.1: $(ddpbench_SOURCES) doc/ddpbench.h2m configure.ac | ddpbench
+	$(AM_V_GEN)$(MKDIR_P) doc; \
+	folder=`mktemp -d` && cp ddpbench "$$folder" && \
+	PATH="$$folder:$$PATH" $(HELP2MAN) --no-info --section=1 --include=$(srcdir)/doc/ddpbench.h2m --output=$@ ddpbench; \
+	status=$$?; rm -rf "$$folder"; exit $$status
+
 # Speeds, which make check never asserts.
 bench: ddpbench
 	$(SHELL) $(top_srcdir)/tools/bench.sh $(abs_builddir)/ddpbench

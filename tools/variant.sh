@@ -17,7 +17,7 @@ flavour=$1
 source=$2
 mkdir -p "$3"
 cd "$3"
-if [ -f "$source/config.status" ]; then
+if [ "$source" = . ] || [ -f "$source/config.status" ]; then
     echo "$flavour: the sources are configured in their own folder; run: make distclean && ./bootstrap" >&2
     exit 78
 fi
