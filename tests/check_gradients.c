@@ -37,8 +37,8 @@ enum { TINY = sizeof tiny / sizeof *tiny };
 
 /* Around the attention's blocks of 64 queries: just one, one and a single row, two, two and three rows. */
 static const int long_T[] = {64, 65, 128, 131};
-static const struct model_spec long_spec = {.name = "long", .kind = MODEL_GPT, .L = 1, .NH = 3, .C = 12, .V = 11,
-                                            .context = 140, .bias = true};
+static const struct model_spec long_spec = {
+    .name = "long", .kind = MODEL_GPT, .L = 1, .NH = 3, .C = 12, .V = 11, .context = 140, .bias = true};
 
 enum { LONG = sizeof long_T / sizeof *long_T };
 
@@ -146,8 +146,8 @@ START_TEST(random_directions_of_long_sequences)
             }
             double want = slope(&p, t, direction, h / sqrt(length));
             if (!(fabs(along - want) <= tolerance * sqrt(norm * length)))
-                ck_abort_msg("%s: %s along direction %d is %.9g, should be %.9g; lengths %.3g x %.3g", kit_subject, t->name,
-                             (int)seed, along, want, sqrt(norm), sqrt(length));
+                ck_abort_msg("%s: %s along direction %d is %.9g, should be %.9g; lengths %.3g x %.3g", kit_subject,
+                             t->name, (int)seed, along, want, sqrt(norm), sqrt(length));
         }
     }
     stop();

@@ -74,11 +74,13 @@ START_TEST(residual_layernorm_in_each_place)
             size_t n = (size_t)ROWS * (size_t)C;
             struct twin x = twin(n, 2, 1), delta = twin(n, 1, 2), out = twin(n, 1, 3), fresh = twin(n, 1, 4);
             struct twin mean = twin(ROWS, 1, 5), rstd = twin(ROWS, 1, 6);
-            float *w = kit_normal((size_t)C, 1, 7), *b = kit_normal((size_t)C, 1, 8), *bias = kit_normal((size_t)C, 1, 9);
+            float *w = kit_normal((size_t)C, 1, 7), *b = kit_normal((size_t)C, 1, 8),
+                  *bias = kit_normal((size_t)C, 1, 9);
             struct twin sum = place % 3 == 0 ? fresh : place % 3 == 1 ? x : delta;
             if (place >= 3)
                 b = bias = NULL;
-            set[0]->residual_layernorm(sum.want, out.want, mean.want, rstd.want, x.want, delta.want, bias, w, b, ROWS, C);
+            set[0]->residual_layernorm(sum.want, out.want, mean.want, rstd.want, x.want, delta.want, bias, w, b, ROWS,
+                                       C);
             k->residual_layernorm(sum.got, out.got, mean.got, rstd.got, x.got, delta.got, bias, w, b, ROWS, C);
             same("residual", sum, element);
             same("layernorm of residual", out, row_sum);
@@ -164,9 +166,9 @@ START_TEST(gelu_limits)
 {
     static const struct {
         float x, value, slope;
-    } limit[] = {{0, 0, 0.5f},     {-0.0f, 0, 0.5f},  {1e-40f, 0.5e-40f, 0.5f}, {-1e-40f, -0.5e-40f, 0.5f},
-                 {20, 20, 1},      {80, 80, 1},       {1e4f, 1e4f, 1},          {-20, 0, 0},
-                 {-80, 0, 0},      {-1e4f, 0, 0}};
+    } limit[] = {{0, 0, 0.5f}, {-0.0f, 0, 0.5f}, {1e-40f, 0.5e-40f, 0.5f}, {-1e-40f, -0.5e-40f, 0.5f},
+                 {20, 20, 1},  {80, 80, 1},      {1e4f, 1e4f, 1},          {-20, 0, 0},
+                 {-80, 0, 0},  {-1e4f, 0, 0}};
     const struct kernels *k = subject(_i);
     for (size_t i = 0; i < sizeof limit / sizeof *limit; i++)
         for (int erf = 0; erf < 2; erf++) {
@@ -388,7 +390,8 @@ START_TEST(nan_is_never_hidden)
         float *scores = kit_normal(2 * N, 1, 4), *p = kit_normal(N, 1, 5), *m = kit_floats(N), *v = kit_floats(N);
         float mean, rstd, lse[2];
         int32_t target = 4;
-        struct adamw h = {.lr = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .shrink = 1, .step = 1, .inv_sqrt_correction2 = 1};
+        struct adamw h = {
+            .lr = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .shrink = 1, .step = 1, .inv_sqrt_correction2 = 1};
         x[at] = scores[at] = NAN;
         k->layernorm(out, &mean, &rstd, x, w, w, 1, N);
         for (int j = 0; j < N; j++)
@@ -404,7 +407,8 @@ START_TEST(nan_is_never_hidden)
         ck_assert_msg(isnan(k->sum_squares(x, N)), "%s: the norm loses a NaN at %d", k->name, at);
         /* two rows that see 20 and 21 columns; only the first holds the NaN */
         k->softmax_causal(scores, lse, 2, N, N, 19, 0.5f);
-        ck_assert_msg((at < 20) == !!isnan(lse[0]) && !isnan(lse[1]), "%s: causal softmax, NaN at %d of 20", k->name, at);
+        ck_assert_msg((at < 20) == !!isnan(lse[0]) && !isnan(lse[1]), "%s: causal softmax, NaN at %d of 20", k->name,
+                      at);
         for (int j = 0; j < 20; j++)
             ck_assert_msg((at < 20) == !!isnan(scores[j]), "%s: causal softmax, NaN at %d of 20", k->name, at);
         kit_all_zero("past the diagonal", scores + 20, N - 20);
@@ -420,9 +424,21 @@ END_TEST
 static Suite *kernels_suite(void)
 {
     const TTest *tests[] = {
-        layernorm_forward_and_again, residual_layernorm_in_each_place, layernorm_backward_adds, bias_and_column_sum,
-        gelu_both_forms, gelu_limits, causal_softmax, causal_softmax_of_large_scores, row_dots, cross_entropy,
-        cross_entropy_of_masked_logits, embedding_rows, plain_arrays, optimizers, nan_is_never_hidden,
+        layernorm_forward_and_again,
+        residual_layernorm_in_each_place,
+        layernorm_backward_adds,
+        bias_and_column_sum,
+        gelu_both_forms,
+        gelu_limits,
+        causal_softmax,
+        causal_softmax_of_large_scores,
+        row_dots,
+        cross_entropy,
+        cross_entropy_of_masked_logits,
+        embedding_rows,
+        plain_arrays,
+        optimizers,
+        nan_is_never_hidden,
     };
     Suite *suite = suite_create("kernels");
     TCase *tc = tcase_create("each set");

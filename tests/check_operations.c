@@ -74,11 +74,12 @@ START_TEST(layer_norm)
     const struct kernels *k = subject(_i);
     for (int i = 0; i < WIDTHS; i++) {
         size_t C = (size_t)width[i], n = ROWS * C;
-        float *x = kit_normal(n, 2, 1), *w = kit_normal(C, 1, 2), *b = kit_normal(C, 1, 3), *weight = kit_normal(n, 1, 4);
+        float *x = kit_normal(n, 2, 1), *w = kit_normal(C, 1, 2), *b = kit_normal(C, 1, 3),
+              *weight = kit_normal(n, 1, 4);
         float *out = kit_floats(n), *mean = kit_floats(ROWS), *rstd = kit_floats(ROWS);
         float *dx = kit_floats(n), *dw = kit_floats(C), *db = kit_floats(C);
-        struct norm o = {width[i],          kit_doubles(x, n), kit_doubles(w, C), kit_doubles(b, C), kit_doubles(NULL, n),
-                         kit_doubles(weight, n)};
+        struct norm o = {width[i],          kit_doubles(x, n),    kit_doubles(w, C),
+                         kit_doubles(b, C), kit_doubles(NULL, n), kit_doubles(weight, n)};
         k->layernorm(out, mean, rstd, x, w, b, ROWS, width[i]);
         norm_loss(&o);
         kit_close_double("layer norm", out, o.out, n, tolerance);
@@ -106,7 +107,8 @@ static double gelu_loss(const void *operation)
     double loss = 0;
     for (int i = 0; i < ROWS * o->C; i++) {
         double v = o->x[i] + o->b[i % o->C];
-        o->out[i] = o->erf ? 0.5 * v * erfc(-v / sqrt(2)) : 0.5 * v * (1 + tanh(sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+        o->out[i] =
+            o->erf ? 0.5 * v * erfc(-v / sqrt(2)) : 0.5 * v * (1 + tanh(sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
         loss += o->out[i] * o->weight[i];
     }
     return loss;
@@ -120,7 +122,8 @@ START_TEST(gelu)
         size_t C = (size_t)cols, n = ROWS * C;
         float *x = kit_normal(n, 2, 1), *b = kit_normal(C, 1, 2), *weight = kit_normal(n, 1, 3), *out = kit_floats(n);
         float *act = kit_floats(n), *d = kit_copy(weight, n), *db = kit_floats(C);
-        struct gelu o = {cols, i % 2, kit_doubles(x, n), kit_doubles(b, C), kit_doubles(NULL, n), kit_doubles(weight, n)};
+        struct gelu o = {
+            cols, i % 2, kit_doubles(x, n), kit_doubles(b, C), kit_doubles(NULL, n), kit_doubles(weight, n)};
         gelu_loss(&o);
         (o.erf ? k->bias_gelu_erf : k->bias_gelu_tanh)(out, x, b, ROWS, cols);
         kit_close_double("gelu", out, o.out, n, tolerance);
@@ -165,8 +168,8 @@ START_TEST(causal_attention_softmax)
         size_t n = ROWS * (size_t)cols;
         float *s = kit_normal(n, 3, 1), *p = kit_copy(s, n), *again = kit_copy(s, n), *dp = kit_normal(n, 1, 2);
         float *lse = kit_floats(ROWS), *delta = kit_floats(ROWS);
-        struct attention o = {cols, first, 0.5, kit_doubles(s, n), kit_doubles(NULL, n), kit_doubles(NULL, ROWS),
-                              kit_doubles(dp, n)};
+        struct attention o = {
+            cols, first, 0.5, kit_doubles(s, n), kit_doubles(NULL, n), kit_doubles(NULL, ROWS), kit_doubles(dp, n)};
         attention_loss(&o);
         k->softmax_causal(p, lse, ROWS, cols, cols, first, 0.5f);
         kit_close_double("probabilities", p, o.p, n, tolerance);

@@ -10,7 +10,24 @@ enum { FILE_HEAD = 12, RECORD_HEAD = 24 };
 enum { FLOAT32, INT32 };
 
 /* Place of each value in the "shape" record. */
-enum { KIND, LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, BIAS, LINEAR, DIM0, DIM1, DIM2, BATCH, SEQUENCE, SGD, BATCHES, SHAPE_N };
+enum {
+    KIND,
+    LAYERS,
+    HEADS,
+    WIDTH,
+    VOCABULARY,
+    CONTEXT,
+    BIAS,
+    LINEAR,
+    DIM0,
+    DIM1,
+    DIM2,
+    BATCH,
+    SEQUENCE,
+    SGD,
+    BATCHES,
+    SHAPE_N
+};
 
 static uint32_t word(const unsigned char *p)
 {
@@ -49,7 +66,8 @@ static void read_file(struct golden *g, const char *name)
     g->size = (size_t)ftell(f);
     rewind(f);
     g->bytes = malloc(g->size);
-    if (!g->bytes || fread(g->bytes, 1, g->size, f) != g->size || g->size < FILE_HEAD || memcmp(g->bytes, "ddpgold1", 8))
+    if (!g->bytes || fread(g->bytes, 1, g->size, f) != g->size || g->size < FILE_HEAD ||
+        memcmp(g->bytes, "ddpgold1", 8))
         ck_abort_msg("%s is not a golden file", path);
     fclose(f);
 }

@@ -16,8 +16,8 @@ struct golden {
     struct model_spec spec; /* as if it were one of the built-in models */
     int B, T, batches;
     float clip;
-    const float *param;     /* initial values */
-    unsigned char *bytes;   /* the whole file, owned */
+    const float *param;   /* initial values */
+    unsigned char *bytes; /* the whole file, owned */
     size_t size;
 };
 

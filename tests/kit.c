@@ -100,8 +100,8 @@ void kit_close_double(const char *what, const float *got, const double *want, si
         largest = fmax(largest, fabs(want[i]));
     for (size_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - want[i]) <= tolerance * largest))
-            ck_abort_msg("%s: %s[%zu of %zu] is %.9g, should be %.9g; largest %.3g, tolerance %.1g of it", kit_subject, what, i, n,
-                      (double)got[i], want[i], largest, tolerance);
+            ck_abort_msg("%s: %s[%zu of %zu] is %.9g, should be %.9g; largest %.3g, tolerance %.1g of it", kit_subject,
+                         what, i, n, (double)got[i], want[i], largest, tolerance);
 }
 
 void kit_close(const char *what, const float *got, const float *want, size_t n, double tolerance)
@@ -111,8 +111,8 @@ void kit_close(const char *what, const float *got, const float *want, size_t n, 
         largest = fmax(largest, fabs((double)want[i]));
     for (size_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * largest))
-            ck_abort_msg("%s: %s[%zu of %zu] is %.9g, should be %.9g; largest %.3g, tolerance %.1g of it", kit_subject, what, i, n,
-                      (double)got[i], (double)want[i], largest, tolerance);
+            ck_abort_msg("%s: %s[%zu of %zu] is %.9g, should be %.9g; largest %.3g, tolerance %.1g of it", kit_subject,
+                         what, i, n, (double)got[i], (double)want[i], largest, tolerance);
 }
 
 void kit_all_zero(const char *what, const float *x, size_t n)
