@@ -1,12 +1,13 @@
 /*
  * model/data_text.c - a UTF-8 file as characters: the vocabulary is the sorted set of those that occur.
  *
- * Two passes over the bytes: the first checks and marks each character, then ids are given in order of
- * code points, then the second writes them. Strict UTF-8 (RFC 3629): no overlong forms, no surrogates,
- * nothing past U+10FFFF.
+ * Three passes over the bytes: the first checks them and finds the largest code point, the second marks
+ * each character that occurs, then ids are given in order of code points, then the third writes them.
+ * Strict UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing past U+10FFFF.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/data_source.h"
 
@@ -35,27 +36,28 @@ static int decode(const unsigned char *s, uint64_t n, uint32_t *code_point)
     return length;
 }
 
-/* Counts the characters and sets id[c] = 1 for each that occurs. */
-static int mark(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, uint32_t *id,
-                struct err *e)
+/* Counts the characters, and finds the largest, which decides how large a table of ids must be. */
+static int measure(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, uint32_t *largest,
+                   struct err *e)
 {
+    *largest = 0;
     for (uint64_t at = 0; at < bytes;) {
         uint32_t c;
         int length = decode(s + at, bytes - at, &c);
         if (!length)
             return err_set(e, ERR_DATA, "%s: not UTF-8 text at byte offset %" PRIu64 " (value 0x%02x)", path, at,
                            s[at]);
-        id[c] = 1;
+        *largest = c > *largest ? c : *largest;
         data->n++;
         at += (uint64_t)length;
     }
     return 0;
 }
 
-/* Turns the marks into ids and lists the characters. */
-static int number(struct data *data, const char *path, uint32_t *id, struct err *e)
+/* Turns id[c] = 1 of each character that occurs into its id, and lists the characters. */
+static int number(struct data *data, const char *path, uint32_t *id, uint32_t largest, struct err *e)
 {
-    for (uint32_t c = 0; c < CODE_POINTS; c++)
+    for (uint32_t c = 0; c <= largest; c++)
         data->V += (int)id[c];
     if (data->V > IDS_MAX)
         return err_set(e, ERR_DATA, "%s: has %d different characters, this program takes at most %d", path, data->V,
@@ -64,7 +66,7 @@ static int number(struct data *data, const char *path, uint32_t *id, struct err 
     if (!data->symbol)
         return -1;
     uint32_t next = 0;
-    for (uint32_t c = 0; c < CODE_POINTS; c++)
+    for (uint32_t c = 0; c <= largest; c++)
         if (id[c]) {
             data->symbol[next] = c;
             id[c] = next++;
@@ -72,21 +74,37 @@ static int number(struct data *data, const char *path, uint32_t *id, struct err 
     return 0;
 }
 
-static int parse(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, uint32_t *id,
-                 struct err *e)
+/* Sets id[c] = 1 for each character c of text that measure() has accepted, or writes the tokens id[c]. */
+static void walk(const unsigned char *s, uint64_t bytes, uint32_t *id, uint16_t *token)
 {
-    if (mark(data, path, s, bytes, id, e) || number(data, path, id, e))
-        return -1;
-    data->token = data_alloc(path, data->n * sizeof *data->token, e);
-    if (!data->token)
-        return -1;
-    uint64_t n = 0;
     for (uint64_t at = 0; at < bytes;) {
         uint32_t c = 0;
         at += (uint64_t)decode(s + at, bytes - at, &c);
-        data->token[n++] = (uint16_t)id[c];
+        if (token)
+            *token++ = (uint16_t)id[c];
+        else
+            id[c] = 1;
     }
-    return 0;
+}
+
+static int parse(struct data *data, const char *path, const unsigned char *s, uint64_t bytes, struct err *e)
+{
+    uint32_t largest;
+    if (measure(data, path, s, bytes, &largest, e))
+        return -1;
+    uint64_t table_bytes = ((uint64_t)largest + 1) * sizeof(uint32_t);
+    uint32_t *id = data_alloc(path, table_bytes, e);
+    data->token = id ? data_alloc(path, data->n * sizeof *data->token, e) : NULL;
+    int rc = -1;
+    if (data->token) {
+        memset(id, 0, table_bytes);
+        walk(s, bytes, id, NULL);
+        rc = number(data, path, id, largest, e);
+        if (!rc)
+            walk(s, bytes, id, data->token);
+    }
+    free(id);
+    return rc;
 }
 
 int data_read_text(struct data *data, struct infile *in, struct err *e)
@@ -95,14 +113,9 @@ int data_read_text(struct data *data, struct infile *in, struct err *e)
     if (data_check_room(in->path, most, e))
         return -1;
     unsigned char *s = data_alloc(in->path, in->bytes, e);
-    uint32_t *id = s ? data_alloc(in->path, CODE_POINTS * sizeof *id, e) : NULL;
     int rc = -1;
-    if (id && !infile_read(in, s, in->bytes, e) && !infile_finish(in, e)) {
-        for (int c = 0; c < CODE_POINTS; c++)
-            id[c] = 0;
-        rc = parse(data, in->path, s, in->bytes, id, e);
-    }
-    free(id);
+    if (s && !infile_read(in, s, in->bytes, e) && !infile_finish(in, e))
+        rc = parse(data, in->path, s, in->bytes, e);
     free(s);
     return rc;
 }

@@ -16,6 +16,8 @@ tests_check_blas_child_SOURCES = tests/check_blas_child.c tests/blas_machine.c t
 CHECK_TESTS += tests/check_batch tests/check_data tests/check_sampler
 tests_check_batch_SOURCES = tests/check_batch.c tests/scratch.c tests/scratch.h
 tests_check_data_SOURCES = tests/check_data.c tests/scratch.c tests/scratch.h
+CHECK_TESTS += tests/check_checkpoint
+tests_check_checkpoint_SOURCES = tests/check_checkpoint.c tests/scratch.c tests/scratch.h
 # the engine: kernels against the reference, formulas and PyTorch (tests/golden, written by tools/golden.py)
 CHECK_TESTS += tests/check_kernels tests/check_operations tests/check_gradients tests/check_net tests/check_allocation
 tests_check_kernels_SOURCES = tests/check_kernels.c tests/kit.c tests/kit.h
@@ -24,6 +26,11 @@ tests_check_gradients_SOURCES = tests/check_gradients.c tests/exact.c tests/exac
 tests_check_net_SOURCES = tests/check_net.c tests/golden.c tests/golden.h tests/kit.c tests/kit.h
 tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
 endif
+# Fuzzers without libFuzzer: each replays its corpus and near misses of it.
+CHECK_TESTS += tests/check_fuzz_files
+tests_check_fuzz_files_SOURCES = tests/fuzz/replay.c tests/fuzz/files.c tests/fuzz/fuzz.h
+tests_check_fuzz_files_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"tests/fuzz/corpus-files"'
+EXTRA_DIST += tests/fuzz/corpus-files
 
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS) $(SH_TESTS)
