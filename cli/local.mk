@@ -1,5 +1,5 @@
 ddpbench_SOURCES = cli/main.c cli/commands.h \
-	cli/cmd_info.c \
+	cli/cmd_info.c cli/cmd_probe.c \
 	cli/cmd_run.c cli/cmd_run.h \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \

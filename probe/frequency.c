@@ -107,7 +107,7 @@ void frequency_read(struct frequency *f, const struct sysroot *root, const struc
     else if (sysroot_number(root, &value, "sys/devices/system/cpu/cpufreq/boost") == 0)
         f->turbo = value != 0;
 
-    static const char none[] = "the kernel offers no cpufreq here (usual in virtual machines)";
+    static const char none[] = "the kernel offers no cpufreq here, as is usual in virtual machines";
     if (!*f->governor)
         reasons_add(reasons, "frequency.governor", "%s", none);
     if (!*f->driver)

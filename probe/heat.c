@@ -100,7 +100,7 @@ void heat_read(struct heat *heat, const struct sysroot *root, const struct cpus 
     heat->events = heat_events_now(root, cpus);
     if (heat->n == 0)
         reasons_add(reasons, "heat.sensors", "no thermal zone and no hwmon temperature can be read%s",
-                    sysroot_exists(root, "sys/class/thermal") ? " (usual in virtual machines)" : "");
+                    sysroot_exists(root, "sys/class/thermal") ? ", as is usual in virtual machines" : "");
     if (heat->cpu < 0)
         reasons_add(reasons, "heat.cpu_degc", "%s",
                     heat->n ? "no sensor is known to be the processor's" : "there is no temperature sensor");

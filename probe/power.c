@@ -89,14 +89,14 @@ void power_read(struct power *power, const struct sysroot *root, struct reasons 
     read_supply(power, root);
     power->energy = power_energy_now(root);
     if (power->source == POWER_UNKNOWN)
-        reasons_add(reasons, "power.source", "the kernel lists no power supply (usual in desktops and virtual machines)");
+        reasons_add(reasons, "power.source", "the kernel lists no power supply, as is usual in desktops and virtual machines");
     if (power->battery_percent < 0)
         reasons_add(reasons, "power.battery_percent", "no battery is listed");
     if (power->energy.n == 0)
         reasons_add(reasons, "power.energy", "no processor package has an energy counter in sys/class/powercap");
     for (int i = 0; i < power->energy.n; i++)
         if (power->energy.package[i].uj < 0) {
-            reasons_add(reasons, "power.energy.uj", "energy_uj cannot be read (on current kernels only root may)");
+            reasons_add(reasons, "power.energy.uj", "energy_uj cannot be read; on current kernels only root may");
         } else if (power->energy.package[i].range_uj < 0) {
             reasons_add(reasons, "power.energy.range_uj", "max_energy_range_uj cannot be read");
         }

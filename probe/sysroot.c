@@ -28,10 +28,6 @@ int sysroot_init(struct sysroot *root, const char *dir, struct err *e)
     memcpy(root->prefix, dir, n + 1);
     while (n > 1 && root->prefix[n - 1] == '/')
         root->prefix[--n] = '\0';
-    if (strcmp(root->prefix, "/") == 0) { /* this machine by another name */
-        root->prefix[0] = '\0';
-        root->live = true;
-    }
     return 0;
 }
 

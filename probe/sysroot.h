@@ -21,7 +21,7 @@ struct sysroot {
     bool live;
 };
 
-/* dir NULL or "/": the live machine. 66 if dir is missing or no folder, 64 if its name is empty or too long. */
+/* dir NULL: the live machine. 66 if dir is missing or no folder, 64 if its name is empty or too long. */
 int sysroot_init(struct sysroot *root, const char *dir, struct err *e);
 
 /* As fopen(..., "re"). */
