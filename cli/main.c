@@ -15,6 +15,7 @@
 
 const struct command commands[] = {
     {"run", cmd_run, "train on this node, measure every part of a step, save the result (the default)"},
+    {"probe", cmd_probe, "what this node is: processors, caches, limits, clocks, heat, product rate, memory rate"},
     {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch"},
     {NULL, NULL, NULL},
 };

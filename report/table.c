@@ -102,6 +102,8 @@ const char *table_seconds(char *buf, size_t size, double seconds)
         long s = lround(seconds);
         if (s >= 3600)
             snprintf(buf, size, "%ld h %ld min", s / 3600, s % 3600 / 60);
+        else if (s % 60 == 0)
+            snprintf(buf, size, "%ld min", s / 60);
         else
             snprintf(buf, size, "%ld min %ld s", s / 60, s % 60);
         return buf;

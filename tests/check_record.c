@@ -340,6 +340,7 @@ START_TEST(numbers_for_people)
     ck_assert_str_eq(table_bytes(b, sizeof b, 497759232), "497.8 MB"); /* MB = 1e6 */
     ck_assert_str_eq(table_bytes(b, sizeof b, 40), "40 B");
     ck_assert_str_eq(table_seconds(b, sizeof b, 65), "1 min 5 s");
+    ck_assert_str_eq(table_seconds(b, sizeof b, 600), "10 min");
     ck_assert_str_eq(table_seconds(b, sizeof b, 0.1824), "182.4 ms");
     ck_assert_str_eq(table_seconds(b, sizeof b, 7500), "2 h 5 min");
     struct run_progress at = {.stage = "training", .done = 3, .total = 10, .elapsed_s = 2, .eta_s = 5.2, .loss = 4.125f};

@@ -5,6 +5,9 @@
 CHECK_TESTS =
 SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 SH_TESTS += tests/blas_choice.sh
+SH_TESTS += tests/cli.sh
+# reads a value out of a JSON file, for shell tests
+check_PROGRAMS += tests/json_at
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
