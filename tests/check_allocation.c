@@ -118,8 +118,8 @@ static void updates_take_nothing(const char *model, int B, int T, int threads)
         spec.L = 2;
     ck_assert_msg(net_plan(&net, &spec, B, T, threads, &e) == 0 && net_take(&net, &e) == 0, "%s", e.text);
     net_init_params(&net, 1);
-    int32_t *tokens = (int32_t *)kit_floats((size_t)(B * T)); /* all 0, which is a token */
-    const void *inputs = spec.kind == MODEL_GPT ? (void *)tokens : kit_normal((size_t)(B * spec.dim[0]), 1, 1);
+    int32_t *tokens = spec.kind == MODEL_GPT ? kit_tokens((size_t)(B * T), spec.V, 1) : NULL;
+    const void *inputs = tokens ? (void *)tokens : kit_normal((size_t)(B * spec.dim[0]), 1, 1);
     int calls = 0, blocks = 0;
     for (int u = 0; u < 5; u++) {
         if (u == 2) {

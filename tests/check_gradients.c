@@ -56,10 +56,9 @@ struct problem {
 static struct problem start(const struct model_spec *spec, int B, int T, int threads, const struct kernels *k)
 {
     static char subject[100];
-    static int32_t token[2][1024];
     struct err e;
     struct rng rng;
-    struct problem p = {.inputs = token[0], .targets = token[1]};
+    struct problem p = {0};
     snprintf(subject, sizeof subject, "%s, T %d, %s kernels, %d threads", spec->name, T, k->name, threads);
     kit_subject = subject;
     ck_assert_msg(net_plan(&net, spec, B, T, threads, &e) == 0 && net_take(&net, &e) == 0, "%s", e.text);
@@ -70,10 +69,12 @@ static struct problem start(const struct model_spec *spec, int B, int T, int thr
         for (size_t j = 0; j < t->count; j++)
             net.param[t->offset + j] = (float)(0.4 * rng_normal(&rng)) + (strstr(t->name, "ln") ? 0.7f : 0);
     }
-    for (int i = 0; i < 2 * B * T && spec->kind == MODEL_GPT; i++)
-        token[i & 1][i / 2] = (int32_t)rng_below(&rng, (uint64_t)spec->V);
-    if (spec->kind == MODEL_MLP)
-        p.inputs = kit_normal((size_t)B * (size_t)spec->dim[0], 1, 2);
+    if (spec->kind == MODEL_GPT) {
+        p.inputs = kit_tokens((size_t)(B * T), spec->V, 2);
+        p.targets = kit_tokens((size_t)(B * T), spec->V, 3);
+    } else {
+        p.inputs = kit_normal((size_t)(B * spec->dim[0]), 1, 2);
+    }
     p.param = kit_doubles(net.param, net.layout.params);
     return p;
 }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "model/net.h"
 #include "tests/golden.h"
 #include "tests/kit.h"
@@ -147,16 +146,6 @@ END_TEST
 
 /* ---- promises of net.h ---- */
 
-static int32_t *random_tokens(size_t n, int V, uint64_t seed)
-{
-    int32_t *token = (int32_t *)kit_floats(n);
-    struct rng rng;
-    rng_init(&rng, seed, 0);
-    for (size_t i = 0; i < n; i++)
-        token[i] = (int32_t)rng_below(&rng, (uint64_t)V);
-    return token;
-}
-
 /* 133 x 63 rows are more than the MLP and the head take at once (buffers.h: 8192 rows at this width, 8388 at this
  * vocabulary), 19 x 63 are not; so this also shows that chunks add up. */
 START_TEST(seven_micro_batches_are_one_batch)
@@ -171,7 +160,7 @@ START_TEST(seven_micro_batches_are_one_batch)
                                            .bias = true,
                                            .optimizer = {.kind = OPTIMIZER_SGD}};
     enum { K = 7, B = 19, T = 63 };
-    int32_t *inputs = random_tokens(K * B * T, spec.V, 1), *targets = random_tokens(K * B * T, spec.V, 2);
+    int32_t *inputs = kit_tokens(K * B * T, spec.V, 1), *targets = kit_tokens(K * B * T, spec.V, 2);
     start(&other, &spec, K * B, T, 2, kernels_best());
     net_init_params(&other, 3);
     start(&net, &spec, B, T, 2, kernels_best());
@@ -210,7 +199,7 @@ START_TEST(a_step_repeats_bit_for_bit)
     struct model_spec spec;
     ck_assert_int_eq(model_spec_find(&spec, "shakespeare-char", &e), 0);
     spec.L = 2;
-    int32_t *inputs = random_tokens(3 * 200, spec.V, 1), *targets = random_tokens(3 * 200, spec.V, 2);
+    int32_t *inputs = kit_tokens(3 * 200, spec.V, 1), *targets = kit_tokens(3 * 200, spec.V, 2);
     start(&net, &spec, 3, 200, 2, kernels_best());
     net_init_params(&net, 1);
     net_step(&net, inputs, targets, 1, false);
@@ -232,7 +221,7 @@ START_TEST(real_widths_agree_across_sets_and_threads)
     struct model_spec spec;
     ck_assert_int_eq(model_spec_find(&spec, "shakespeare-char", &e), 0);
     spec.L = 2;
-    int32_t *inputs = random_tokens(2 * 201, spec.V, 1), *targets = random_tokens(2 * 201, spec.V, 2);
+    int32_t *inputs = kit_tokens(2 * 201, spec.V, 1), *targets = kit_tokens(2 * 201, spec.V, 2);
     start(&other, &spec, 2, 201, 1, set[0]);
     net_init_params(&other, 1);
     float loss = net_step(&other, inputs, targets, 1, false);
@@ -391,7 +380,7 @@ START_TEST(first_loss_of_characters)
 {
     struct model_spec spec;
     ck_assert_int_eq(model_spec_find(&spec, "shakespeare-char", &e), 0);
-    int32_t *inputs = random_tokens(4 * 64, spec.V, 1), *targets = random_tokens(4 * 64, spec.V, 2);
+    int32_t *inputs = kit_tokens(4 * 64, spec.V, 1), *targets = kit_tokens(4 * 64, spec.V, 2);
     for (uint64_t seed = 1; seed <= 3; seed++) {
         start(&net, &spec, 4, 64, 2, kernels_best());
         net_init_params(&net, seed);
@@ -408,7 +397,7 @@ START_TEST(first_loss_of_gpt2)
 {
     struct model_spec spec;
     ck_assert_int_eq(model_spec_find(&spec, "gpt2-124m", &e), 0);
-    int32_t *inputs = random_tokens(32, spec.V, 1), *targets = random_tokens(32, spec.V, 2);
+    int32_t *inputs = kit_tokens(32, spec.V, 1), *targets = kit_tokens(32, spec.V, 2);
     start(&net, &spec, 1, 32, 2, kernels_best());
     net_init_params(&net, 1);
     float loss = net_step(&net, inputs, targets, 1, false);

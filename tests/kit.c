@@ -93,6 +93,16 @@ double *kit_doubles(const float *x, size_t n)
     return wide;
 }
 
+int32_t *kit_tokens(size_t n, int V, uint64_t seed)
+{
+    int32_t *token = keep(malloc((n + 1) * sizeof *token), NULL, n);
+    struct rng rng;
+    rng_init(&rng, seed, n);
+    for (size_t i = 0; i < n; i++)
+        token[i] = (int32_t)rng_below(&rng, (uint64_t)V);
+    return token;
+}
+
 void kit_close_double(const char *what, const float *got, const double *want, size_t n, double tolerance)
 {
     double largest = 0;

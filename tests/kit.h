@@ -21,6 +21,9 @@ float *kit_normal(size_t n, double deviation, uint64_t seed);
 float *kit_copy(const float *x, size_t n);
 double *kit_doubles(const float *x, size_t n); /* a plain copy in double, freed by kit_release too */
 
+/* Uniform token ids below V. */
+int32_t *kit_tokens(size_t n, int V, uint64_t seed);
+
 /* Put in front of every failure, e.g. the name of the kernel set; borrowed. */
 extern const char *kit_subject;
 
