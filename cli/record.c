@@ -36,6 +36,20 @@ static void set_num(json_t *root, json_t *o, const char *key, const char *path, 
         json_unknown(root, o, key, path, reason);
 }
 
+/* A float as the shortest decimal that reads back as the same float: 0.0003, not 0.00030000001424923539. */
+static double decimal(float x)
+{
+    char text[32];
+    if (!isfinite(x))
+        return (double)x;
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        if (strtof(text, NULL) == x)
+            break;
+    }
+    return strtod(text, NULL);
+}
+
 /* Column x of the samples: n values, each `stride` doubles after the one before. NULL if memory is out. */
 struct column {
     double *value, *scratch;
@@ -81,10 +95,12 @@ struct record_halves record_halves(const struct run *run)
             part[p] = summarise(&c, half);
         }
         double apart = fabs(part[0].median - part[1].median);
+        /* standard error of a median of normal samples: 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD */
+        double error = 1.2533 * 1.4826 * hypot(part[0].mad, part[1].mad) / sqrt(half);
         h.first_s = part[0].median;
         h.second_s = part[1].median;
         h.known = true;
-        h.unsteady = apart > 0.10 * fmin(h.first_s, h.second_s) && apart > 3 * 1.4826 * fmax(part[0].mad, part[1].mad);
+        h.unsteady = apart > 0.10 * fmin(h.first_s, h.second_s) && apart > 3 * error;
     }
     free(c.value);
     return h;
@@ -95,13 +111,13 @@ static json_t *optimizer_json(const struct run *run)
     const struct optimizer_spec *s = &run->optimizer;
     json_t *o = json_object();
     set(o, "name", json_string(s->kind == OPTIMIZER_ADAMW ? "adamw" : "sgd"));
-    set(o, "lr", json_num(s->lr));
+    set(o, "lr", json_num(decimal(s->lr)));
     if (s->kind == OPTIMIZER_ADAMW) {
-        set(o, "beta1", json_num(s->beta1));
-        set(o, "beta2", json_num(s->beta2));
-        set(o, "eps", json_num(s->eps));
+        set(o, "beta1", json_num(decimal(s->beta1)));
+        set(o, "beta2", json_num(decimal(s->beta2)));
+        set(o, "eps", json_num(decimal(s->eps)));
     }
-    set(o, "weight_decay", json_num(s->weight_decay));
+    set(o, "weight_decay", json_num(decimal(s->weight_decay)));
     set(o, "clip", json_num(run->options.clip));
     return o;
 }
@@ -253,8 +269,8 @@ static void add_loss(json_t *root, const struct run *run)
     json_t *o = json_object();
     float first = run->n ? run->sample[0].loss : NAN, last = run->n ? run->sample[run->n - 1].loss : NAN;
     const char *why = run->n ? "the loss is not finite" : no_steps;
-    set_num(root, o, "first", "loss.first", first, why);
-    set_num(root, o, "last", "loss.last", last, why);
+    set_num(root, o, "first", "loss.first", decimal(first), why);
+    set_num(root, o, "last", "loss.last", decimal(last), why);
     set_num(root, o, "validation", "loss.validation", run->options.eval_batches ? run->eval_loss : NAN,
             run->options.eval_batches ? "validation was not reached" : "no validation asked for (--eval)");
     set(root, "loss", o);
@@ -273,7 +289,7 @@ static void add_samples(json_t *root, const struct run *run)
         set(o, "optimizer_s", json_num(s->optimizer_s));
         set(o, "data_s", json_num(s->data_s));
         snprintf(path, sizeof path, "samples[%d].loss", i);
-        set_num(root, o, "loss", path, s->loss, "the loss is not finite");
+        set_num(root, o, "loss", path, decimal(s->loss), "the loss is not finite");
         set(o, "minor_faults", json_integer(s->minor_faults));
         json_array_append_new(list, o);
     }

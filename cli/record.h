@@ -39,8 +39,8 @@ struct record {
 };
 
 /* Medians of the first and the second half of the timed steps; the middle one of an odd number is in
- * neither. NaN, and steady, below four steps. The halves differ if their medians are more than 10 % and more
- * than three deviations (1.4826 x the larger MAD) apart: less than that is what any machine does. */
+ * neither. NaN, and steady, below four steps. The halves differ if their medians are more than 10 % apart (less
+ * is what any machine does) and more than three standard errors of their difference, taken from the MADs. */
 struct record_halves {
     double first_s, second_s;
     bool known, unsteady;

@@ -149,6 +149,7 @@ START_TEST(values_of_a_complete_run)
     is_number(d, "floor.ratio", 1.2);
     is_number(d, "samples.2.step_s", 1.2);
     is_number(d, "samples.2.loss", 3.5);
+    is_number(d, "model.optimizer.beta2", run.optimizer.beta2 == 0.95f ? 0.95 : NAN); /* floats as people write them */
     is_number(d, "loss.first", 4);
     is_number(d, "loss.last", 3);
     is_number(d, "memory.peak_bytes", 1000000000);
