@@ -92,9 +92,9 @@ static json_t *tensors_json(const struct layout *l)
     json_t *list = json_array();
     for (int i = 0; i < l->n; i++) {
         const struct tensor *t = &l->tensor[i];
-        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:I}", "name", t->name, "layer", t->layer, "rows",
-                                              t->rows, "cols", t->cols, "bytes",
-                                              (json_int_t)(t->count * sizeof(float))));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:i, s:i, s:i, s:I}", "name", t->name, "layer", t->layer, "rows",
+                                        t->rows, "cols", t->cols, "bytes", (json_int_t)(t->count * sizeof(float))));
     }
     return list;
 }
@@ -129,8 +129,8 @@ static char *table(const struct net *net, const struct counts *c)
     const struct model_spec *s = &net->spec;
     fprintf(f, "%s", s->name);
     if (s->kind == MODEL_GPT)
-        fprintf(f, "  %d layers, %d heads, width %d, vocabulary %d, context %d, %s biases, tied head", s->L, s->NH, s->C,
-                s->V, s->context, s->bias ? "with" : "no");
+        fprintf(f, "  %d layers, %d heads, width %d, vocabulary %d, context %d, %s biases, tied head", s->L, s->NH,
+                s->C, s->V, s->context, s->bias ? "with" : "no");
     fprintf(f, "\n\n");
     row(f, "parameters", c->unique, "unique: what is trained and what travels");
     row(f, "  without positions", c->without_positions, "");
@@ -140,7 +140,8 @@ static char *table(const struct net *net, const struct counts *c)
     row(f, "  padded vocabulary", c->padded, remark);
     row(f, "gradient bytes", c->unique * sizeof(float), "fp32, all of them travel once per update");
     row(f, "tensors", (size_t)net->layout.n, "");
-    row(f, "operations per token", (size_t)model_flops_per_token(&net->layout), "forward and backward, weight products");
+    row(f, "operations per token", (size_t)model_flops_per_token(&net->layout),
+        "forward and backward, weight products");
     fprintf(f, "\nmemory for batch %d x %d on %d thread%s: %s\n", net->B, net->T, net->threads,
             net->threads == 1 ? "" : "s", table_bytes(b, sizeof b, (double)net->memory.bytes));
     for (int i = 0; i < net->memory.n; i++)

@@ -151,10 +151,11 @@ static void judge(struct session *s)
     const struct counters *from = &s->before, *to = &s->after;
     struct record_halves h = record_halves(&s->run);
     if (h.unsteady)
-        notes_add(&s->notes,
-                  "unsteady: the median step took %.4g s in the first half of the run and %.4g s in the second; something "
-                  "else ran, or the clock changed",
-                  h.first_s, h.second_s);
+        notes_add(
+            &s->notes,
+            "unsteady: the median step took %.4g s in the first half of the run and %.4g s in the second; something "
+            "else ran, or the clock changed",
+            h.first_s, h.second_s);
     if (from->throttled.known && to->throttled.known && to->throttled.periods > from->throttled.periods)
         notes_add(&s->notes, "the CPU quota held this process back in %llu periods, so the times contain waiting",
                   (unsigned long long)(to->throttled.periods - from->throttled.periods));

@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 struct invocation {
-    const char *program;   /* how texts name the program, e.g. "./bench"; see cli/output.h */
-    const char *command;   /* "run", also if the user left the word out */
-    bool command_given;    /* the word was on the command line */
-    int argc;              /* the command's own arguments: argv[0] is the command, argv[argc] NULL */
+    const char *program; /* how texts name the program, e.g. "./bench"; see cli/output.h */
+    const char *command; /* "run", also if the user left the word out */
+    bool command_given;  /* the word was on the command line */
+    int argc;            /* the command's own arguments: argv[0] is the command, argv[argc] NULL */
     char **argv;
-    int full_argc;         /* what main() was given, for the record and for starting again */
+    int full_argc; /* what main() was given, for the record and for starting again */
     char **full_argv;
-    bool json;             /* --json is among the arguments, known before they are parsed */
+    bool json; /* --json is among the arguments, known before they are parsed */
 };
 
 struct command {

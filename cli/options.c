@@ -33,7 +33,8 @@ static const struct row {
 } rows[] = {
     {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I, NETWORK,
      "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
-    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK, "sequences per micro-batch (default: the model's own)"},
+    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK,
+     "sequences per micro-batch (default: the model's own)"},
     {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I, NETWORK, "tokens per sequence (default: the model's own)"},
     {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R, NETWORK, "micro-batches per update (default 1)"},
     {"lr", "X", REAL, AT(run.lr), 0, 1000, R, NETWORK, "learning rate (default: the model's own)"},
@@ -50,7 +51,8 @@ static const struct row {
 
     {"data", "FILE", TEXT, AT(run.data), 0, 0, R, DATA,
      "text, nanoGPT .bin or llm.c token file (default: a built-in text)"},
-    {"split", "X", REAL, AT(run.split), 1e-6, 1, R, DATA, "share of the data that trains; the rest validates (default 1)"},
+    {"split", "X", REAL, AT(run.split), 1e-6, 1, R, DATA,
+     "share of the data that trains; the rest validates (default 1)"},
     {"eval", "N", INT, AT(run.eval_batches), 0, 1000000, R, DATA,
      "take the validation loss over N batches at the end; implies --split 0.9"},
     {"drop-last", NULL, ON, AT(run.drop_last), 0, 0, R, DATA, "drop an epoch's tail that does not divide by the ranks"},
@@ -149,7 +151,8 @@ static int refuse(const struct row *row, const char *value, struct err *e)
     if (!*value && row->kind == TEXT)
         return err_set(e, ERR_USAGE, "option --%s takes %s, not an empty text", row->name,
                        accepted(row, what, sizeof what));
-    return err_set(e, ERR_USAGE, "option --%s takes %s, not '%.80s'", row->name, accepted(row, what, sizeof what), value);
+    return err_set(e, ERR_USAGE, "option --%s takes %s, not '%.80s'", row->name, accepted(row, what, sizeof what),
+                   value);
 }
 
 static int store(struct options *o, const struct row *row, const char *value, struct err *e)

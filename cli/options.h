@@ -19,14 +19,14 @@
 enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4 };
 
 struct options {
-    struct run_options run; /* threads, memory_limit_* and stop are left for the caller */
-    int threads;            /* 0: not given */
-    int spawn;              /* ranks on this node: 1 */
-    const char *dtype;      /* "fp32" */
+    struct run_options run;                    /* threads, memory_limit_* and stop are left for the caller */
+    int threads;                               /* 0: not given */
+    int spawn;                                 /* ranks on this node: 1 */
+    const char *dtype;                         /* "fp32" */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
-    double seconds;         /* probe: time for each of its measurements */
+    double seconds;                            /* probe: time for each of its measurements */
     bool json;
-    bool help, version;     /* asked for; the other members are then meaningless */
+    bool help, version; /* asked for; the other members are then meaningless */
 };
 
 /* argv[0] is the command and is not looked at; argv is left in its order. */

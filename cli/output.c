@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "version.h"
 
 enum { SCHEMA_VERSION = 1 };
 
@@ -60,7 +61,7 @@ json_t *output_document(void)
 {
     json_t *d = json_object();
     json_object_set_new(d, "schema_version", json_integer(SCHEMA_VERSION));
-    json_object_set_new(d, "tool", json_pack("{s:s, s:s}", "name", PACKAGE_NAME, "version", PACKAGE_VERSION));
+    json_object_set_new(d, "tool", json_pack("{s:s, s:s}", "name", PACKAGE_NAME, "version", DDPBENCH_VERSION));
     return d;
 }
 
@@ -123,7 +124,7 @@ int output_help(const struct invocation *in, const struct options *o, enum optio
 {
     char synopsis[512];
     if (!o->help)
-        return output_text(in, PACKAGE_STRING "\n", ERR_OK);
+        return output_text(in, PACKAGE_NAME " " DDPBENCH_VERSION "\n", ERR_OK);
     snprintf(synopsis, sizeof synopsis, "%s %s [OPTION...]", in->program, in->command);
     char *text = options_help(command, synopsis, purpose, "");
     if (!text)

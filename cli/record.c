@@ -207,7 +207,8 @@ static void add_node(json_t *root, const struct record *r)
 static void add_rate(json_t *root, const struct record *r)
 {
     json_t *o = json_object();
-    set_num(root, o, "flops_per_s", "product_rate.flops_per_s", r->rate.flops_per_s, "memory is too short to measure it");
+    set_num(root, o, "flops_per_s", "product_rate.flops_per_s", r->rate.flops_per_s,
+            "memory is too short to measure it");
     set_num(root, o, "relative_error", "product_rate.relative_error", r->rate.relative_error, "not measured");
     set(o, "threads", json_integer(r->run->options.threads));
     set(o, "measured_for_s", json_num(r->rate_seconds));
@@ -396,8 +397,8 @@ static void add_stamps(json_t *root, const struct run *run, double step_s)
     json_t *o = json_object();
     set(o, "count", json_integer(run->stamps_per_step));
     set_num(root, o, "cost_ns", "stamps.cost_ns", run->n ? run->stamp_cost_ns : NAN, no_steps);
-    set_num(root, o, "share_of_step", "stamps.share_of_step",
-            run->stamps_per_step * run->stamp_cost_ns * 1e-9 / step_s, no_steps);
+    set_num(root, o, "share_of_step", "stamps.share_of_step", run->stamps_per_step * run->stamp_cost_ns * 1e-9 / step_s,
+            no_steps);
     set(root, "stamps", o);
 }
 
@@ -437,8 +438,8 @@ static void add_memory(json_t *root, const struct record *r)
     else
         json_unknown(root, o, "allocated_in_timed_region_bytes", "memory.allocated_in_timed_region_bytes", no_steps);
     for (int i = 0; i < a->n; i++)
-        json_array_append_new(parts, json_pack("{s:s, s:I}", "name", a->item[i].name, "bytes",
-                                               (json_int_t)a->item[i].bytes));
+        json_array_append_new(parts,
+                              json_pack("{s:s, s:I}", "name", a->item[i].name, "bytes", (json_int_t)a->item[i].bytes));
     set(o, "parts", parts);
     set(root, "memory", o);
 }
@@ -514,7 +515,8 @@ json_t *record_json(const struct record *r)
     add_data(root, run);
     add_rate(root, r);
     add_summaries(root, r, &c, n);
-    double step_s = json_real_value(json_object_get(json_object_get(json_object_get(root, "summary"), "step_s"), "median"));
+    double step_s =
+        json_real_value(json_object_get(json_object_get(json_object_get(root, "summary"), "step_s"), "median"));
     if (n == 0)
         step_s = NAN;
     add_floor(root, run, &c, step_s);

@@ -19,20 +19,20 @@
 struct record {
     int argc; /* the command line as it was given */
     char *const *argv;
-    char started[21]; /* UTC, clock_utc() */
+    char started[21];  /* UTC, clock_utc() */
     const char *label; /* NULL: none */
     const struct run *run;
-    bool executed;     /* run_execute() came to its end, perhaps an early one */
-    const char *node;  /* host name */
-    const char *cpu;   /* NULL: unknown */
+    bool executed;    /* run_execute() came to its end, perhaps an early one */
+    const char *node; /* host name */
+    const char *cpu;  /* NULL: unknown */
     const char *threads_reason;
     const char *blas_kernel;
     struct gemm_rate rate; /* measured right before the run on its threads */
     double rate_seconds;
-    json_t *machine, *blas, *usable_cpus; /* borrowed; NULL: unknown */
-    double throttled_periods;             /* growth during the run; NaN: unknown */
-    const char *throttled_reason;         /* why it is unknown */
-    double throttled_s, stolen_s;         /* during the run; NaN: unknown */
+    json_t *machine, *blas, *usable_cpus;          /* borrowed; NULL: unknown */
+    double throttled_periods;                      /* growth during the run; NaN: unknown */
+    const char *throttled_reason;                  /* why it is unknown */
+    double throttled_s, stolen_s;                  /* during the run; NaN: unknown */
     int64_t core_heat_events, package_heat_events; /* during the run; -1: unknown */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */

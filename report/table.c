@@ -79,7 +79,8 @@ const char *table_bytes(char *buf, size_t size, double bytes)
         i++;
     }
     char digits[48];
-    snprintf(buf, size, "%s %s", i ? table_number(digits, sizeof digits, bytes) : (snprintf(digits, sizeof digits, "%.0f", bytes), digits),
+    snprintf(buf, size, "%s %s",
+             i ? table_number(digits, sizeof digits, bytes) : (snprintf(digits, sizeof digits, "%.0f", bytes), digits),
              names[i]);
     return buf;
 }
@@ -244,8 +245,7 @@ static void summary(struct page *p)
     if (isfinite(floor_s)) {
         label(p, "floor");
         duration(p, floor_s, VALUE_WIDTH);
-        deviation(p, p->unit.name, num(p->d, "floor", "mad") * p->unit.per_second, p->unit.decimals,
-                  true);
+        deviation(p, p->unit.name, num(p->d, "floor", "mad") * p->unit.per_second, p->unit.decimals, true);
         fprintf(p->f, "matrix products alone; step / floor %s%.2f%s\n", p->bold, ratio, p->plain);
     }
     double first = num(p->d, "loss", "first"), last = num(p->d, "loss", "last");
@@ -305,8 +305,8 @@ static void state(struct page *p)
     }
     double throttled = num(p->d, "throttled_periods", NULL);
     if (throttled > 0)
-        fprintf(p->f, "%s%-*s%.0f periods in which the CPU quota held the run back%s\n", p->alert, LABEL_WIDTH, "throttled",
-                throttled, p->plain);
+        fprintf(p->f, "%s%-*s%.0f periods in which the CPU quota held the run back%s\n", p->alert, LABEL_WIDTH,
+                "throttled", throttled, p->plain);
     if (json_is_true(at(p->d, "unsteady", NULL))) {
         fprintf(p->f, "%s%-*s", p->alert, LABEL_WIDTH, "unsteady");
         fprintf(p->f, "median step of the first half ");

@@ -29,12 +29,12 @@ static int parse_for(enum options_of command, ...)
 
 #define parse(...) parse_for(OPTIONS_RUN, __VA_ARGS__, (char *)NULL)
 
-#define refused(word, ...)                                                                                             \
-    do {                                                                                                               \
-        ck_assert_int_eq(parse(__VA_ARGS__), -1);                                                                      \
-        ck_assert_int_eq(e.code, ERR_USAGE);                                                                           \
-        ck_assert_msg(strstr(e.text, word) != NULL, "no '%s' in: %s", word, e.text);                                   \
-        ck_assert_msg(strchr(e.text, '\n') == NULL, "more than one line: %s", e.text);                                 \
+#define refused(word, ...)                                                             \
+    do {                                                                               \
+        ck_assert_int_eq(parse(__VA_ARGS__), -1);                                      \
+        ck_assert_int_eq(e.code, ERR_USAGE);                                           \
+        ck_assert_msg(strstr(e.text, word) != NULL, "no '%s' in: %s", word, e.text);   \
+        ck_assert_msg(strchr(e.text, '\n') == NULL, "more than one line: %s", e.text); \
     } while (0)
 
 /* The values documented in ddp/run.h and by --help. */
@@ -93,15 +93,16 @@ END_TEST
 
 START_TEST(broken_numbers)
 {
-    static const char *const whole[] = {"",   "-1",  "+1",   " 1", "1 ",  "1.0", "1e3",        "0x10",
-                                        "4k", "nan", "1,2,4", "٣", "0", "1048577", "99999999999999999999999"};
+    static const char *const whole[] = {"",      "-1",  "+1",   " 1",      "1 ",
+                                        "1.0",   "1e3", "0x10", "4k",      "nan",
+                                        "1,2,4", "٣",   "0",    "1048577", "99999999999999999999999"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         refused("--batch", "--batch", whole[i]);
         ck_assert_ptr_nonnull(strstr(e.text, whole[i]));
         ck_assert_ptr_nonnull(strstr(e.text, "a whole number from 1 to 1048576"));
     }
-    static const char *const real[] = {"",     "-1",  "+1", " 1",  "1 ", "0,5",   "1.5.2", "0x1p3",    "inf",
-                                       "nan",  "1e",  "e1", "1e999", ".", "--5",  "1000.1", "infinity", "1_0"};
+    static const char *const real[] = {"",    "-1", "+1", " 1",    "1 ", "0,5", "1.5.2",  "0x1p3",    "inf",
+                                       "nan", "1e", "e1", "1e999", ".",  "--5", "1000.1", "infinity", "1_0"};
     for (size_t i = 0; i < sizeof real / sizeof *real; i++) {
         char option[64];
         snprintf(option, sizeof option, "--lr=%s", real[i]);
@@ -164,10 +165,11 @@ START_TEST(help_lists_every_option)
 {
     char *text = options_help(OPTIONS_RUN, "x [OPTION...]", "before", "after\n");
     ck_assert_ptr_nonnull(text);
-    static const char *const names[] = {"--model", "--batch",      "--seq",  "--accum", "--lr",    "--clip",       "--dtype",
-                                        "--seed",  "--steps",      "--time", "--warmup", "--data", "--split",      "--eval",
-                                        "--save",  "--checkpoint", "--json", "--threads", "--label", "--results-dir", "--help",
-                                        "--sysroot", "--spawn",    "--no-floor", "--drop-last", "--version"};
+    static const char *const names[] = {
+        "--model",   "--batch",      "--seq",      "--accum",     "--lr",     "--clip",        "--dtype",
+        "--seed",    "--steps",      "--time",     "--warmup",    "--data",   "--split",       "--eval",
+        "--save",    "--checkpoint", "--json",     "--threads",   "--label",  "--results-dir", "--help",
+        "--sysroot", "--spawn",      "--no-floor", "--drop-last", "--version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         ck_assert_msg(strstr(text, names[i]) != NULL, "%s is missing", names[i]);
     ck_assert_ptr_null(strstr(text, "test-nan-step"));

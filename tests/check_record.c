@@ -160,8 +160,8 @@ START_TEST(values_of_a_complete_run)
     is_number(d, "layers.1.backward_s.median", 0.012);
     ck_assert_int_eq((int)json_array_size(at(d, "gradients")), run.net.layout.n);
     is_text(d, "gradients.0.name", run.net.layout.tensor[run.net.layout.n - 1].name); /* ready order */
-    is_number(d, "layers.0.ready_s.median", 0.9);                                   /* wte, the last of all */
-    is_text(d, "command.1", "--label=?"); /* no UTF-8 in, valid JSON out */
+    is_number(d, "layers.0.ready_s.median", 0.9);                                     /* wte, the last of all */
+    is_text(d, "command.1", "--label=?");                                             /* no UTF-8 in, valid JSON out */
     is_unknown(d, "link");
     is_text(d, "reasons.link", "one node: no communication");
     is_unknown(d, "prediction");
@@ -180,7 +180,8 @@ START_TEST(no_steps)
     fill(0);
     json_t *d = document();
     is_text(d, "status", "complete");
-    static const char *const unknown[] = {"step_s", "forward_s", "backward_s", "optimizer_s", "tokens_per_s", "flops_per_s"};
+    static const char *const unknown[] = {"step_s",      "forward_s",    "backward_s",
+                                          "optimizer_s", "tokens_per_s", "flops_per_s"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char path[64];
         snprintf(path, sizeof path, "summary.%s.median", unknown[i]);
@@ -344,7 +345,8 @@ START_TEST(numbers_for_people)
     ck_assert_str_eq(table_seconds(b, sizeof b, 600), "10 min");
     ck_assert_str_eq(table_seconds(b, sizeof b, 0.1824), "182.4 ms");
     ck_assert_str_eq(table_seconds(b, sizeof b, 7500), "2 h 5 min");
-    struct run_progress at = {.stage = "training", .done = 3, .total = 10, .elapsed_s = 2, .eta_s = 5.2, .loss = 4.125f};
+    struct run_progress at = {
+        .stage = "training", .done = 3, .total = 10, .elapsed_s = 2, .eta_s = 5.2, .loss = 4.125f};
     progress_line(b, sizeof b, &at);
     ck_assert_str_eq(b, "training  3/10  2 s  loss 4.125  about 6 s left");
 }
