@@ -6,7 +6,8 @@
 # Check programs write TAP themselves (CK_TAP_LOG_FILE_NAME): one line per test function. A shell test may
 # do the same (tests/lib.sh counts for it); one that prints no plan counts as a single test by its status:
 # 0 passed, 77 skipped, else failed. A test that runs into the limit, or that dies after its plan, is one
-# more failure. TEST_TIMEOUT_S changes the limit (sanitizers are slow).
+# more failure. TEST_TIMEOUT_S changes the limit (sanitizers are slow). Within a Check program each test function has
+# a limit too; Check's own 4 s are too few on a machine that is busy with other things.
 limit_s=${TEST_TIMEOUT_S:-120}
 name=${1##*/}
 out=$(mktemp "${TMPDIR:-/tmp}/ddpbench-test.XXXXXX") || exit 99
@@ -16,6 +17,10 @@ trap 'exit 130' INT TERM HUP
 case $1 in
 *.sh) set -- /bin/sh "$@" ;;
 esac
+
+export CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-60}"
+# Threads that wait sleep: tests run beside each other, and spinning ones would take the others' time.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 
 CK_TAP_LOG_FILE_NAME=- timeout -k 5 "$limit_s" "$@" >"$out" 2>&1
 status=$?

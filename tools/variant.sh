@@ -40,8 +40,6 @@ asan)
 tsan)
     need clang
     set -- CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
-    # Waiting threads sleep: spinning ones starve the others on a small machine.
-    export OMP_WAIT_POLICY=passive
     export TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1
     export SANITIZER=tsan
     ;;
@@ -60,7 +58,7 @@ if [ ! -f Makefile ]; then
 fi
 
 export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
-export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}"
+export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-5}"
 make -s --no-print-directory all
 # Counts of earlier runs, and what configure's own trial programs left.
 [ "$flavour" != coverage ] || find . \( -name '*.gcda' -o -name '*conftest.gc*' \) -exec rm -f {} +
