@@ -87,8 +87,8 @@ static int check_header(const struct infile *in, const int32_t header[HEADER], c
         int ours;
     } field[] = {{AT_CONTEXT, "context", s->context},
                  {AT_V, "vocabulary", s->V},
-                 {AT_L, "layers", s->L},
-                 {AT_NH, "heads", s->NH},
+                 {AT_L, "number of layers", s->L},
+                 {AT_NH, "number of heads", s->NH},
                  {AT_C, "width", s->C}};
     if (header[AT_MAGIC] != MAGIC)
         return err_set(e, ERR_DATA, "%s: not an llm.c checkpoint: its magic is %" PRId32 ", not %d", in->path,
@@ -98,8 +98,8 @@ static int check_header(const struct infile *in, const int32_t header[HEADER], c
                        in->path, header[AT_VERSION], VERSION);
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         if (header[field[i].at] != field[i].ours)
-            return err_set(e, ERR_DATA, "%s: its %s: %" PRId32 "; %s: %d", in->path, field[i].what, header[field[i].at],
-                           s->name, field[i].ours);
+            return err_set(e, ERR_DATA, "%s: its %s is %" PRId32 ", that of %s is %d", in->path, field[i].what,
+                           header[field[i].at], s->name, field[i].ours);
     int32_t padded = header[AT_PADDED_V];
     if (padded < s->V || padded % PADDING)
         return err_set(e, ERR_DATA, "%s: its padded vocabulary is %" PRId32 ", not a multiple of %d from %d on",
