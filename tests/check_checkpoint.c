@@ -163,10 +163,10 @@ static const struct {
 } wrong[] = {
     {0, 20240325, "20240325"}, {0, 0, "magic"},
     {1, 1, "version 1"},       {1, 5, "version 5"},
-    {2, 5, "context is 5"},    {2, -1, "context: -1"},
-    {3, 6, "vocabulary is 6"}, {3, 0, "vocabulary: 0"},
+    {2, 5, "context is 5"},    {2, -1, "context is -1"},
+    {3, 6, "vocabulary is 6"}, {3, 0, "vocabulary is 0"},
     {4, 3, "layers is 3"},     {4, 0x7fffffff, "layers"},
-    {5, 3, "heads is 3"},      {6, 12, "width: 12"},
+    {5, 3, "heads is 3"},      {6, 12, "width is 12"},
     {6, -6, "width is -6"},    {7, 0, "padded"},
     {7, 129, "padded"},        {7, -128, "padded"},
     {7, 256, "8320 bytes"},    {7, 0x7fffff80, "8320 bytes"},
