@@ -49,8 +49,15 @@ int err_context(struct err *e, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof e->text)
-        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", old);
+    size_t used = n < 0 ? 0 : (size_t)n < sizeof e->text ? (size_t)n : sizeof e->text - 1, left = sizeof e->text - used;
+    const char *const parts[] = {": ", old};
+    for (int i = 0; i < 2; i++) {
+        size_t length = strnlen(parts[i], left - 1);
+        memcpy(e->text + used, parts[i], length);
+        used += length;
+        left -= length;
+    }
+    e->text[used] = '\0';
     return -1;
 }
 

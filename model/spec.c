@@ -6,17 +6,50 @@
 
 #include "base/suggest.h"
 
-static const struct optimizer_spec gpt_adamw = {OPTIMIZER_ADAMW, 3e-4f, 0.9f, 0.95f, 1e-8f, 0.1f};
+#define GPT_ADAMW                                        \
+    {                                                    \
+        OPTIMIZER_ADAMW, 3e-4f, 0.9f, 0.95f, 1e-8f, 0.1f \
+    }
 
 static const struct model_spec presets[] = {
-    {.name = "gpt2-124m", .kind = MODEL_GPT, .L = 12, .NH = 12, .C = 768, .V = 50257, .context = 1024, .bias = true,
-     .optimizer = gpt_adamw, .batch = 4, .seq = 256},
-    {.name = "shakespeare-char", .kind = MODEL_GPT, .L = 6, .NH = 6, .C = 384, .V = 65, .context = 256, .bias = false,
-     .optimizer = gpt_adamw, .batch = 16, .seq = 256},
-    {.name = "mlp-768", .kind = MODEL_MLP, .bias = true, .layers = 2, .dim = {768, 3072, 768},
-     .optimizer = {OPTIMIZER_ADAMW, 3e-4f, 0.9f, 0.999f, 1e-8f, 0.01f}, .batch = 32, .seq = 1},
-    {.name = "linear-10x2", .kind = MODEL_MLP, .bias = true, .layers = 1, .dim = {10, 2},
-     .optimizer = {OPTIMIZER_SGD, 0.01f, 0, 0, 0, 0}, .batch = 20, .seq = 1},
+    {.name = "gpt2-124m",
+     .kind = MODEL_GPT,
+     .L = 12,
+     .NH = 12,
+     .C = 768,
+     .V = 50257,
+     .context = 1024,
+     .bias = true,
+     .optimizer = GPT_ADAMW,
+     .batch = 4,
+     .seq = 256},
+    {.name = "shakespeare-char",
+     .kind = MODEL_GPT,
+     .L = 6,
+     .NH = 6,
+     .C = 384,
+     .V = 65,
+     .context = 256,
+     .bias = false,
+     .optimizer = GPT_ADAMW,
+     .batch = 16,
+     .seq = 256},
+    {.name = "mlp-768",
+     .kind = MODEL_MLP,
+     .bias = true,
+     .layers = 2,
+     .dim = {768, 3072, 768},
+     .optimizer = {OPTIMIZER_ADAMW, 3e-4f, 0.9f, 0.999f, 1e-8f, 0.01f},
+     .batch = 32,
+     .seq = 1},
+    {.name = "linear-10x2",
+     .kind = MODEL_MLP,
+     .bias = true,
+     .layers = 1,
+     .dim = {10, 2},
+     .optimizer = {OPTIMIZER_SGD, 0.01f, 0, 0, 0, 0},
+     .batch = 20,
+     .seq = 1},
 };
 
 enum { PRESETS = sizeof presets / sizeof *presets };
@@ -33,7 +66,8 @@ int model_spec_find(struct model_spec *spec, const char *name, struct err *e)
     const char *near = suggest_nearest(name, model_names);
     if (near)
         return err_set(e, ERR_USAGE, "unknown model \"%.60s\"; did you mean %s?", name, near);
-    return err_set(e, ERR_USAGE, "unknown model \"%.60s\"; the models are gpt2-124m, shakespeare-char, mlp-768 and linear-10x2",
+    return err_set(e, ERR_USAGE,
+                   "unknown model \"%.60s\"; the models are gpt2-124m, shakespeare-char, mlp-768 and linear-10x2",
                    name);
 }
 
@@ -57,7 +91,8 @@ static void append_block(struct layout *l, const struct model_spec *s, int layer
     static const struct {
         const char *name;
         int rows, cols; /* in units of C */
-    } part[BLOCK_TENSORS / 2] = {{"ln1", 1, 0}, {"qkv", 3, 1}, {"out", 1, 1}, {"ln2", 1, 0}, {"up", 4, 1}, {"down", 1, 4}};
+    } part[BLOCK_TENSORS / 2] = {{"ln1", 1, 0}, {"qkv", 3, 1}, {"out", 1, 1},
+                                 {"ln2", 1, 0}, {"up", 4, 1},  {"down", 1, 4}};
     for (int i = 0; i < BLOCK_TENSORS / 2; i++) {
         char name[40];
         int cols = part[i].cols ? part[i].cols * s->C : 1;
@@ -71,7 +106,8 @@ static void append_block(struct layout *l, const struct model_spec *s, int layer
 static int gpt_layout(struct layout *l, const struct model_spec *s, struct err *e)
 {
     if (s->L < 1 || s->L > 48 || s->NH < 1 || s->C < 1 || s->C > 16384 || s->C % s->NH || s->V < 1 || s->context < 1)
-        return err_set(e, ERR_USAGE, "model %s: %d layers, %d heads, width %d, vocabulary %d is not a shape this program can run",
+        return err_set(e, ERR_USAGE,
+                       "model %s: %d layers, %d heads, width %d, vocabulary %d is not a shape this program can run",
                        s->name, s->L, s->NH, s->C, s->V);
     l->wte = append(l, "wte.weight", s->V, s->C, -1, true);
     l->wpe = append(l, "wpe.weight", s->context, s->C, -1, true);
