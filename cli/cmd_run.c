@@ -7,8 +7,6 @@
  */
 #include "config.h" /* _GNU_SOURCE, for asprintf */
 
-#include "cli/cmd_run.h"
-
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -88,7 +86,9 @@ static void tell(struct session *s)
     output_notes(s->in, &fresh);
 }
 
-double cmd_run_expected_s(const struct run *run, double flops_per_s)
+/* How long the run will take in seconds, from the rate of products just measured; NaN if that is unknown. A step
+ * is taken to need 1.3 times its weight products: attention and all that is no product come on top. */
+static double expected_s(const struct run *run, double flops_per_s)
 {
     const struct run_options *o = &run->options;
     double tokens = (double)run->net.B * run->net.T * o->accum;
@@ -109,11 +109,11 @@ static void tell_plan(const struct session *s)
         snprintf(length, sizeof length, "%d timed step%s", o->steps, o->steps == 1 ? "" : "s");
     else
         snprintf(length, sizeof length, "timed steps for %g s, at least 5", o->time_s);
-    double expected_s = cmd_run_expected_s(run, s->rate.flops_per_s);
+    double seconds = expected_s(run, s->rate.flops_per_s);
     char text[64] = "";
-    if (isfinite(expected_s))
+    if (isfinite(seconds))
         snprintf(text, sizeof text, "; about %s",
-                 table_seconds(duration, sizeof duration, expected_s < 1 ? 1 : round(expected_s)));
+                 table_seconds(duration, sizeof duration, seconds < 1 ? 1 : round(seconds)));
     output_say("plan: %s, batch %d x %d%s, %d thread%s; %d warm-up step%s, then %s%s", run->spec.name, run->net.B,
                run->net.T, accum, o->threads, o->threads == 1 ? "" : "s", o->warmup, o->warmup == 1 ? "" : "s", length,
                text);

@@ -1,6 +1,6 @@
 ddpbench_SOURCES = cli/main.c cli/commands.h \
 	cli/cmd_info.c cli/cmd_probe.c \
-	cli/cmd_run.c cli/cmd_run.h \
+	cli/cmd_run.c \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \

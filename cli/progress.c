@@ -30,9 +30,11 @@ __attribute__((format(printf, 3, 4))) static void append(char *line, unsigned si
 void progress_line(char *line, unsigned size, const struct run_progress *at)
 {
     char s[48];
-    snprintf(line, size, "%s  %d", at->stage, at->done);
-    if (at->total >= 0)
-        append(line, size, "/%d", at->total);
+    snprintf(line, size, "%s", at->stage);
+    if (at->total > 1)
+        append(line, size, "  %d/%d", at->done, at->total);
+    else if (at->total < 0)
+        append(line, size, "  %d", at->done);
     append(line, size, "  %s", table_seconds(s, sizeof s, ceil(at->elapsed_s)));
     if (isfinite(at->loss) && at->loss != 0)
         append(line, size, "  loss %.4g", (double)at->loss);

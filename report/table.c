@@ -89,10 +89,10 @@ static struct unit unit_for(double seconds)
 {
     if (seconds >= 10)
         return (struct unit){"s", 1, 2};
-    if (seconds >= 0.1)
+    if (seconds >= 1)
         return (struct unit){"ms", 1e3, 1};
     if (seconds >= 1e-3)
-        return (struct unit){"ms", 1e3, 3};
+        return (struct unit){"ms", 1e3, seconds >= 0.01 ? 2 : 3};
     return (struct unit){"µs", 1e6, seconds >= 1e-4 ? 1 : 2};
 }
 
@@ -109,7 +109,7 @@ const char *table_seconds(char *buf, size_t size, double seconds)
             snprintf(buf, size, "%ld min %ld s", s / 60, s % 60);
         return buf;
     }
-    if (seconds >= 1) {
+    if (seconds >= 1 || seconds == 0) {
         snprintf(buf, size, "%.*f s", seconds >= 10 || seconds == floor(seconds) ? 0 : 1, seconds);
         return buf;
     }

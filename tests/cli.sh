@@ -68,6 +68,17 @@ holds 'and the options of run' grep -q -- '--batch' out
 run info --help
 holds 'a command has its own help' grep -q '^Usage: .* info \[OPTION...\]' out
 
+# --- the name by which texts call the program: what the user typed, or the launcher of its tree ---
+mkdir -p tree/build installed elsewhere
+cp "$DDPBENCH" tree/build/ddpbench
+cp "$DDPBENCH" installed/ddpbench
+cp "$TOP_SRCDIR/bench" tree/bench
+: >tree/build/config.status
+is 'inside its tree' "$(cd tree && ./bench info --help | head -n 1)" 'Usage: ./bench info [OPTION...]'
+is 'from elsewhere' "$(cd elsewhere && ../tree/bench info --help | head -n 1)" \
+    "Usage: $(readlink -f tree)/bench info [OPTION...]"
+is 'installed' "$(PATH=$scratch/installed:$PATH ddpbench info --help | head -n 1)" 'Usage: ddpbench info [OPTION...]'
+
 # --- how "124M" is counted: 12 blocks, 768 wide; wte 50257 x 768, wpe 1024 x 768 ---
 run info --model gpt2-124m --json
 at out model.parameters 124439808
