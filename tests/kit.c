@@ -146,6 +146,9 @@ int kit_sets(const struct kernels *set[KIT_SETS_MAX])
 int kit_main(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
+#if KIT_SANITIZED && defined __clang__
+    srunner_set_fork_status(runner, CK_NOFORK);
+#endif
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

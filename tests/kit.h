@@ -13,6 +13,18 @@
 
 #include "model/kernels.h"
 
+/* GCC says it with macros, clang 14 with __has_feature. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define KIT_SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KIT_SANITIZED 1
+#endif
+#endif
+#ifndef KIT_SANITIZED
+#define KIT_SANITIZED 0
+#endif
+
 float *kit_floats(size_t n);
 void kit_release(void); /* fails if a guard zone was written; frees all arrays */
 
@@ -36,7 +48,8 @@ void kit_all_zero(const char *what, const float *x, size_t n);
 enum { KIT_SETS_MAX = 3 };
 int kit_sets(const struct kernels *set[KIT_SETS_MAX]);
 
-/* Runs a suite of test cases as a program: 0 if every test passed. */
+/* Runs a suite of test cases as a program: 0 if every test passed. Each test has its own process, but all share one
+ * where clang's thread sanitizer is in: LLVM's OpenMP tool crashes when a forked child ends. */
 struct Suite;
 int kit_main(struct Suite *suite);
 
