@@ -5,3 +5,5 @@ ddpbench_SOURCES = cli/main.c cli/commands.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \
 	cli/record.c cli/record.h
+# made before anything else by make and make check, but not by make ddpbench
+cli/output.$(OBJEXT): version.h
