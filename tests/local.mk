@@ -6,6 +6,7 @@ CHECK_TESTS =
 SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 SH_TESTS += tests/blas_choice.sh
 SH_TESTS += tests/cli.sh
+SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
 # reads a value out of a JSON file, for shell tests
 check_PROGRAMS += tests/json_at
 if HAVE_CHECK
@@ -28,6 +29,11 @@ tests_check_operations_SOURCES = tests/check_operations.c tests/kit.c tests/kit.
 tests_check_gradients_SOURCES = tests/check_gradients.c tests/exact.c tests/exact.h tests/kit.c tests/kit.h
 tests_check_net_SOURCES = tests/check_net.c tests/golden.c tests/golden.h tests/kit.c tests/kit.h
 tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
+# between ranks
+CHECK_TESTS += tests/check_frame
+CHECK_TESTS += tests/check_probe tests/check_probe_limits
+tests_check_probe_SOURCES = tests/check_probe.c tests/tree.c tests/tree.h
+tests_check_probe_limits_SOURCES = tests/check_probe_limits.c tests/tree.c tests/tree.h
 endif
 # Fuzzers without libFuzzer: each replays its corpus and near misses of it.
 CHECK_TESTS += tests/check_fuzz_files
@@ -38,6 +44,7 @@ EXTRA_DIST += tests/fuzz/corpus-files
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS) $(SH_TESTS)
 EXTRA_DIST += $(SH_TESTS) tests/lib.sh tests/run.sh
+EXTRA_DIST += tests/fixtures
 EXTRA_DIST += tests/golden/char.gold tests/golden/gpt.gold tests/golden/linear.gold tests/golden/mlp.gold
 
 TEST_EXTENSIONS = .sh
