@@ -36,13 +36,23 @@ static void explain_cpu(struct probe *probe)
         reasons_add(reasons, "cpu", "%s", from);
     if (!*cpu->vendor)
         reasons_add(reasons, "processor.vendor", "%s", from);
+    if (cpu->family < 0)
+        reasons_add(reasons, "processor.family", "%s", from);
+    if (cpu->model < 0)
+        reasons_add(reasons, "processor.model", "%s", from);
+    if (cpu->stepping < 0)
+        reasons_add(reasons, "processor.stepping", "%s", from);
+    if (!*cpu->source)
+        reasons_add(reasons, "processor.source", "%s", from);
     if (!cpu->isa_known)
         reasons_add(reasons, "isa", "%s, or this is no x86 processor", from);
     if (cpu->hypervisor < 0)
         reasons_add(reasons, "processor.hypervisor", "%s", from);
-    else if (!*cpu->hypervisor_name)
+    if (!*cpu->hypervisor_name)
         reasons_add(reasons, "processor.hypervisor_name", "%s",
-                    cpu->hypervisor ? "it does not give its name" : "no hypervisor shows itself");
+                    cpu->hypervisor > 0    ? "it does not give its name"
+                    : cpu->hypervisor == 0 ? "no hypervisor shows itself"
+                                           : from);
     if (!cpu->hint_cores || !cpu->hint_threads) {
         const char *why = probe->root.live ? "CPUID claims none" : "not asked for a recorded machine";
         reasons_add(reasons, "processor.cpuid_cores", "%s", why);
