@@ -94,7 +94,8 @@ static void write_processor(const struct page *page)
     else
         unknown(page, "name", "cpu");
     if (*cpu->vendor)
-        row(page, "vendor", "%s, family %d, model %d, stepping %d", cpu->vendor, cpu->family, cpu->model, cpu->stepping);
+        row(page, "vendor", "%s, family %d, model %d, stepping %d", cpu->vendor, cpu->family, cpu->model,
+            cpu->stepping);
     else
         unknown(page, "vendor", "processor.vendor");
     for (int i = 0, n = 0; i < CPU_ISAS; i++)
@@ -107,8 +108,10 @@ static void write_processor(const struct page *page)
     if (cpu->hypervisor < 0)
         unknown(page, "hypervisor", "processor.hypervisor");
     else
-        row(page, "hypervisor", "%s", !cpu->hypervisor ? "none shows itself"
-                                      : *cpu->hypervisor_name ? cpu->hypervisor_name : "yes, unnamed");
+        row(page, "hypervisor", "%s",
+            !cpu->hypervisor        ? "none shows itself"
+            : *cpu->hypervisor_name ? cpu->hypervisor_name
+                                    : "yes, unnamed");
 }
 
 static void write_caches(const struct page *page)
@@ -123,7 +126,10 @@ static void write_caches(const struct page *page)
     for (int i = 0; i < t->caches; i++) {
         const struct topology_cache *c = &t->cache[i];
         n += snprintf(text + n, sizeof text - (size_t)n, "%sL%d%s %d x %s", n ? ", " : "", c->level,
-                      c->type == 'd' ? "d" : c->type == 'i' ? "i" : "", c->count, binary(size, sizeof size, c->bytes));
+                      c->type == 'd'   ? "d"
+                      : c->type == 'i' ? "i"
+                                       : "",
+                      c->count, binary(size, sizeof size, c->bytes));
     }
     row(page, "caches", "%s", text);
 }
@@ -197,7 +203,9 @@ static void write_clock(const struct page *page)
         unknown(page, "governor", "frequency.governor");
     if (isfinite(f->max_hz))
         row(page, "maximum", "%s%s", ghz(hz, sizeof hz, f->max_hz),
-            f->turbo == 0 ? ", turbo switched off" : f->turbo == 1 ? ", turbo allowed" : "");
+            f->turbo == 0   ? ", turbo switched off"
+            : f->turbo == 1 ? ", turbo allowed"
+                            : "");
     else
         unknown(page, "maximum", "frequency.max_hz");
     if (isfinite(f->current_hz))
@@ -257,7 +265,8 @@ static void write_measured(const struct page *page)
         row(page, "clock", "%s, slowest thread with all of them busy", ghz(text, sizeof text, m->clock_hz));
     else
         row(page, "clock", "not measured on this architecture");
-    row(page, "OpenBLAS kernel", "%s%s%s", m->blas_kernel, *page->blas->choice.text ? ": " : "", page->blas->choice.text);
+    row(page, "OpenBLAS kernel", "%s%s%s", m->blas_kernel, *page->blas->choice.text ? ": " : "",
+        page->blas->choice.text);
     for (int i = 0; i < page->blas->notes.n; i++)
         row(page, "", "%s", page->blas->notes.text[i]);
 }

@@ -14,10 +14,10 @@
 #include "probe/sysroot.h"
 
 struct affinity {
-    struct cpus mask;    /* CPUs the process is bound to */
+    struct cpus mask; /* CPUs the process is bound to */
     const char *mask_source;
     bool online_known;
-    struct cpus online;  /* empty if unknown */
+    struct cpus online; /* empty if unknown */
     const char *online_source;
     struct cpus usable;
 };

@@ -14,8 +14,8 @@
 
 static const struct {
     const char *controller;
-    const char *v1_file, *v2_file;  /* a file that only groups of that controller have */
-    const char *v1_usual[3];        /* mount points when no mount table is there */
+    const char *v1_file, *v2_file; /* a file that only groups of that controller have */
+    const char *v1_usual[3];       /* mount points when no mount table is there */
 } uses[CGROUP_USES] = {
     [CGROUP_CPU] = {"cpu", "cpu.cfs_quota_us", "cpu.max", {"sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"}},
     [CGROUP_MEMORY] = {"memory", "memory.limit_in_bytes", "memory.max", {"sys/fs/cgroup/memory"}},
@@ -231,8 +231,8 @@ static double group_memory(const struct sysroot *root, int version, const char *
 
 /* Smallest limit of the chain with the file it stands in. */
 static double chain_limit(const struct sysroot *root, const struct cgroup_place *place,
-                          double (*group_limit)(const struct sysroot *, int, const char *, const char **),
-                          char *source, size_t size)
+                          double (*group_limit)(const struct sysroot *, int, const char *, const char **), char *source,
+                          size_t size)
 {
     char group[512], folder[800];
     const char *name;
@@ -260,7 +260,8 @@ static double chain_limit(const struct sysroot *root, const struct cgroup_place 
 /* The effective set of a group already is the intersection with its ancestors', so the nearest one counts. */
 static void read_cpuset(struct cgroup *cgroup, const struct sysroot *root)
 {
-    static const char *const files[][2] = {{"cpuset.effective_cpus", "cpuset.cpus"}, {"cpuset.cpus.effective", "cpuset.cpus"}};
+    static const char *const files[][2] = {{"cpuset.effective_cpus", "cpuset.cpus"},
+                                           {"cpuset.cpus.effective", "cpuset.cpus"}};
     const struct cgroup_place *place = &cgroup->place[CGROUP_CPUSET];
     char group[512], text[4096];
     if (!place->version)
@@ -279,8 +280,8 @@ void cgroup_read(struct cgroup *cgroup, const struct sysroot *root)
     memset(cgroup, 0, sizeof *cgroup);
     for (int use = 0; use < CGROUP_USES; use++)
         locate(&cgroup->place[use], root, (enum cgroup_use)use);
-    cgroup->quota_cpus = chain_limit(root, &cgroup->place[CGROUP_CPU], group_quota, cgroup->quota_source,
-                                     sizeof cgroup->quota_source);
+    cgroup->quota_cpus =
+        chain_limit(root, &cgroup->place[CGROUP_CPU], group_quota, cgroup->quota_source, sizeof cgroup->quota_source);
     cgroup->memory_bytes = chain_limit(root, &cgroup->place[CGROUP_MEMORY], group_memory, cgroup->memory_source,
                                        sizeof cgroup->memory_source);
     read_cpuset(cgroup, root);

@@ -23,12 +23,12 @@ struct cgroup_place {
 
 struct cgroup {
     struct cgroup_place place[CGROUP_USES];
-    double quota_cpus;       /* smallest quota / period of the chain; INFINITY no limit, NaN unknown */
+    double quota_cpus;      /* smallest quota / period of the chain; INFINITY no limit, NaN unknown */
     char quota_source[840]; /* the file that says so, or why unknown */
-    double memory_bytes;     /* smallest memory limit of the chain; INFINITY no limit, NaN unknown */
+    double memory_bytes;    /* smallest memory limit of the chain; INFINITY no limit, NaN unknown */
     char memory_source[840];
     bool has_cpuset;
-    struct cpus cpuset;      /* CPUs the nearest group with a cpuset allows */
+    struct cpus cpuset; /* CPUs the nearest group with a cpuset allows */
 };
 
 void cgroup_read(struct cgroup *cgroup, const struct sysroot *root);
@@ -45,6 +45,6 @@ struct throttle_count cgroup_throttled_now(const struct cgroup *cgroup, const st
 /* Pure parsers. "150000 100000", "max 100000", "150000": CPUs, INFINITY for max, NaN for anything else. */
 double cgroup_parse_cpu_max(const char *text);
 double cgroup_quota_v1(int64_t quota_us, int64_t period_us); /* quota < 0: INFINITY; period <= 0: NaN */
-double cgroup_parse_memory(const char *text); /* "max" or 2^60 and more: INFINITY; not a number: NaN */
+double cgroup_parse_memory(const char *text);                /* "max" or 2^60 and more: INFINITY; not a number: NaN */
 
 #endif

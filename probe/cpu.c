@@ -113,20 +113,13 @@ static const struct {
     int reg, bit;
     unsigned xcr0;
 } isa_bits[CPU_ISAS] = {
-    [ISA_AVX] = {1, 0, ECX, 28, XCR0_AVX},
-    [ISA_F16C] = {1, 0, ECX, 29, XCR0_AVX},
-    [ISA_FMA] = {1, 0, ECX, 12, XCR0_AVX},
-    [ISA_AVX2] = {7, 0, EBX, 5, XCR0_AVX},
-    [ISA_AVX_VNNI] = {7, 1, EAX, 4, XCR0_AVX},
-    [ISA_AVX512F] = {7, 0, EBX, 16, XCR0_AVX512},
-    [ISA_AVX512DQ] = {7, 0, EBX, 17, XCR0_AVX512},
-    [ISA_AVX512BW] = {7, 0, EBX, 30, XCR0_AVX512},
-    [ISA_AVX512VL] = {7, 0, EBX, 31, XCR0_AVX512},
-    [ISA_AVX512_VNNI] = {7, 0, ECX, 11, XCR0_AVX512},
-    [ISA_AVX512_BF16] = {7, 1, EAX, 5, XCR0_AVX512},
-    [ISA_AVX512_FP16] = {7, 0, EDX, 23, XCR0_AVX512},
-    [ISA_AMX_TILE] = {7, 0, EDX, 24, XCR0_AMX},
-    [ISA_AMX_BF16] = {7, 0, EDX, 22, XCR0_AMX},
+    [ISA_AVX] = {1, 0, ECX, 28, XCR0_AVX},           [ISA_F16C] = {1, 0, ECX, 29, XCR0_AVX},
+    [ISA_FMA] = {1, 0, ECX, 12, XCR0_AVX},           [ISA_AVX2] = {7, 0, EBX, 5, XCR0_AVX},
+    [ISA_AVX_VNNI] = {7, 1, EAX, 4, XCR0_AVX},       [ISA_AVX512F] = {7, 0, EBX, 16, XCR0_AVX512},
+    [ISA_AVX512DQ] = {7, 0, EBX, 17, XCR0_AVX512},   [ISA_AVX512BW] = {7, 0, EBX, 30, XCR0_AVX512},
+    [ISA_AVX512VL] = {7, 0, EBX, 31, XCR0_AVX512},   [ISA_AVX512_VNNI] = {7, 0, ECX, 11, XCR0_AVX512},
+    [ISA_AVX512_BF16] = {7, 1, EAX, 5, XCR0_AVX512}, [ISA_AVX512_FP16] = {7, 0, EDX, 23, XCR0_AVX512},
+    [ISA_AMX_TILE] = {7, 0, EDX, 24, XCR0_AMX},      [ISA_AMX_BF16] = {7, 0, EDX, 22, XCR0_AMX},
     [ISA_AMX_INT8] = {7, 0, EDX, 25, XCR0_AMX},
 };
 
@@ -151,8 +144,7 @@ static void read_isa(struct cpu *cpu)
         if (isa_bits[i].leaf > top[EAX] || (isa_bits[i].leaf == 7 && isa_bits[i].subleaf > sub[EAX]))
             continue;
         cpu_exec_cpuid_ext(regs);
-        cpu->isa[i] = (regs[isa_bits[i].reg] >> isa_bits[i].bit & 1) &&
-                      (saved & isa_bits[i].xcr0) == isa_bits[i].xcr0;
+        cpu->isa[i] = (regs[isa_bits[i].reg] >> isa_bits[i].bit & 1) && (saved & isa_bits[i].xcr0) == isa_bits[i].xcr0;
     }
     cpu->isa_known = true;
 }
@@ -165,9 +157,9 @@ static void silent(const char *message)
 static const char *hypervisor_name(hypervisor_vendor_t vendor)
 {
     static const char *const names[] = {
-        [HYPERVISOR_BHYVE] = "bhyve", [HYPERVISOR_HYPERV] = "Hyper-V", [HYPERVISOR_KVM] = "KVM",
-        [HYPERVISOR_PARALLELS] = "Parallels", [HYPERVISOR_QEMU] = "QEMU", [HYPERVISOR_VIRTUALBOX] = "VirtualBox",
-        [HYPERVISOR_VMWARE] = "VMware", [HYPERVISOR_XEN] = "Xen",
+        [HYPERVISOR_BHYVE] = "bhyve",         [HYPERVISOR_HYPERV] = "Hyper-V", [HYPERVISOR_KVM] = "KVM",
+        [HYPERVISOR_PARALLELS] = "Parallels", [HYPERVISOR_QEMU] = "QEMU",      [HYPERVISOR_VIRTUALBOX] = "VirtualBox",
+        [HYPERVISOR_VMWARE] = "VMware",       [HYPERVISOR_XEN] = "Xen",
     };
     return vendor > HYPERVISOR_NONE && vendor < NUM_HYPERVISOR_VENDORS ? names[vendor] : "";
 }

@@ -35,15 +35,15 @@ enum cpu_isa {
 extern const char *const cpu_isa_name[CPU_ISAS];
 
 struct cpu {
-    char name[128];   /* brand, inner white space single; "" unknown */
-    char vendor[32];  /* "GenuineIntel", "AuthenticAMD", ...; "" unknown */
+    char name[128];              /* brand, inner white space single; "" unknown */
+    char vendor[32];             /* "GenuineIntel", "AuthenticAMD", ...; "" unknown */
     int family, model, stepping; /* -1 unknown */
     bool isa_known;
     bool isa[CPU_ISAS];
-    int hypervisor;   /* 1 runs under one, 0 does not say so, -1 unknown */
+    int hypervisor; /* 1 runs under one, 0 does not say so, -1 unknown */
     char hypervisor_name[32];
     int hint_cores, hint_threads; /* per package as CPUID claims; 0: it claims nothing usable */
-    char source[24];  /* "CPUID", "proc/cpuinfo"; "" neither */
+    char source[24];              /* "CPUID", "proc/cpuinfo"; "" neither */
 };
 
 void cpu_read(struct cpu *cpu, const struct sysroot *root);

@@ -12,12 +12,12 @@
 #include "probe/sysroot.h"
 
 struct frequency {
-    char governor[64];      /* "powersave"; "a, b" if CPUs differ */
+    char governor[64]; /* "powersave"; "a, b" if CPUs differ */
     char driver[32];
-    double current_hz;      /* median over the CPUs */
+    double current_hz;       /* median over the CPUs */
     char current_source[64]; /* file the values come from */
-    double base_hz, max_hz; /* largest over the CPUs */
-    int turbo;              /* 1 allowed, 0 switched off, -1 unknown */
+    double base_hz, max_hz;  /* largest over the CPUs */
+    int turbo;               /* 1 allowed, 0 switched off, -1 unknown */
 };
 
 void frequency_read(struct frequency *f, const struct sysroot *root, const struct cpus *cpus, struct reasons *reasons);

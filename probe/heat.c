@@ -61,9 +61,9 @@ static void read_hwmon(struct heat *heat, const struct sysroot *root)
 /* The first label of this list that a sensor has is the processor's temperature. */
 static int find_cpu_sensor(const struct heat *heat)
 {
-    static const char *const labels[] = {"coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie",
-                                         "zenpower Tdie",       "cpu_thermal",  "cpu-thermal",  "coretemp",
-                                         "k10temp",             "TCPU",         "acpitz"};
+    static const char *const labels[] = {
+        "coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie", "zenpower Tdie", "cpu_thermal",
+        "cpu-thermal",         "coretemp",     "k10temp",      "TCPU",         "acpitz"};
     for (size_t l = 0; l < sizeof labels / sizeof *labels; l++)
         for (int i = 0; i < heat->n; i++)
             if (strncmp(heat->sensor[i].label, labels[l], strlen(labels[l])) == 0)
@@ -78,8 +78,8 @@ struct heat_events heat_events_now(const struct sysroot *root, const struct cpus
         int64_t count;
         if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu) == 0)
             events.core = (events.core < 0 ? 0 : events.core) + count;
-        if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count",
-                           cpu) == 0 &&
+        if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpu) ==
+                0 &&
             count > events.package)
             events.package = count;
     }

@@ -14,8 +14,8 @@
 enum { HEAT_SENSORS_MAX = 64 };
 
 struct heat_sensor {
-    char place[96];  /* "thermal_zone3", "hwmon1/temp2" */
-    char label[96];  /* "x86_pkg_temp", "coretemp Package id 0" */
+    char place[96]; /* "thermal_zone3", "hwmon1/temp2" */
+    char label[96]; /* "x86_pkg_temp", "coretemp Package id 0" */
     int64_t mdegc;
 };
 

@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) uint64_t sum(const uint64_t *a, siz
 }
 
 static inline __attribute__((always_inline)) void triad(double *restrict a, const double *restrict b,
-                                                         const double *restrict c, size_t n)
+                                                        const double *restrict c, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
@@ -40,15 +40,15 @@ struct loops {
     void (*triad)(double *restrict a, const double *restrict b, const double *restrict c, size_t n);
 };
 
-#define LOOPS(name, attribute)                                                                                         \
-    attribute static uint64_t sum_##name(const uint64_t *a, size_t n)                                                  \
-    {                                                                                                                  \
-        return sum(a, n);                                                                                              \
-    }                                                                                                                  \
-    attribute static void triad_##name(double *restrict a, const double *restrict b, const double *restrict c,         \
-                                       size_t n)                                                                       \
-    {                                                                                                                  \
-        triad(a, b, c, n);                                                                                             \
+#define LOOPS(name, attribute)                                                                                 \
+    attribute static uint64_t sum_##name(const uint64_t *a, size_t n)                                          \
+    {                                                                                                          \
+        return sum(a, n);                                                                                      \
+    }                                                                                                          \
+    attribute static void triad_##name(double *restrict a, const double *restrict b, const double *restrict c, \
+                                       size_t n)                                                               \
+    {                                                                                                          \
+        triad(a, b, c, n);                                                                                     \
     }
 
 LOOPS(plain, )

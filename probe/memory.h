@@ -15,8 +15,8 @@
 struct memory {
     double total_bytes, available_bytes; /* NaN: unknown */
     char available_source[64];
-    double limit_bytes;      /* NaN: nothing is known */
-    char limit_source[900];  /* in words: "control group limit (sys/fs/cgroup/memory.max)" */
+    double limit_bytes;     /* NaN: nothing is known */
+    char limit_source[900]; /* in words: "control group limit (sys/fs/cgroup/memory.max)" */
 };
 
 void memory_read(struct memory *memory, const struct sysroot *root, const struct cgroup *cgroup,

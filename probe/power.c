@@ -89,7 +89,8 @@ void power_read(struct power *power, const struct sysroot *root, struct reasons 
     read_supply(power, root);
     power->energy = power_energy_now(root);
     if (power->source == POWER_UNKNOWN)
-        reasons_add(reasons, "power.source", "the kernel lists no power supply, as is usual in desktops and virtual machines");
+        reasons_add(reasons, "power.source",
+                    "the kernel lists no power supply, as is usual in desktops and virtual machines");
     if (power->battery_percent < 0)
         reasons_add(reasons, "power.battery_percent", "no battery is listed");
     if (power->energy.n == 0)

@@ -65,8 +65,7 @@ static int count_usable_cores(const struct probe *probe)
     const struct topology *t = &probe->topology;
     struct cpus seen = {{0}};
     int alone = 0;
-    for (int cpu = cpus_next(&probe->affinity.usable, -1); cpu >= 0;
-         cpu = cpus_next(&probe->affinity.usable, cpu)) {
+    for (int cpu = cpus_next(&probe->affinity.usable, -1); cpu >= 0; cpu = cpus_next(&probe->affinity.usable, cpu)) {
         if (t->core_of[cpu] < 0)
             alone++;
         else
@@ -130,8 +129,10 @@ static void explain_topology(struct probe *probe, struct notes *notes)
     if (!t->caches)
         reasons_add(&probe->reasons, "topology.caches", "neither /sys nor CPUID describes the caches");
     if (t->numa_nodes > 0 && t->numa_listed > t->numa_nodes)
-        notes_add(notes, "the system lists %d memory nodes, but only %d can be told apart by their CPUs: the firmware's "
-                  "memory layout is not to be trusted", t->numa_listed, t->numa_nodes);
+        notes_add(notes,
+                  "the system lists %d memory nodes, but only %d can be told apart by their CPUs: the firmware's "
+                  "memory layout is not to be trusted",
+                  t->numa_listed, t->numa_nodes);
 }
 
 static void explain_limits(struct probe *probe)

@@ -50,9 +50,9 @@ struct probe {
     struct topology topology;
     struct affinity affinity;
     struct cgroup cgroup;
-    int usable_cores; /* physical cores with a usable CPU; CPUs of unknown core count as one each */
-    int cores;        /* of the machine, at least 1; see cores_source */
-    const char *cores_source; /* how they were counted */
+    int usable_cores;            /* physical cores with a usable CPU; CPUs of unknown core count as one each */
+    int cores;                   /* of the machine, at least 1; see cores_source */
+    const char *cores_source;    /* how they were counted */
     int total_cpus, online_cpus; /* -1: unknown */
     struct frequency frequency;
     struct heat heat;

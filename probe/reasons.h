@@ -18,8 +18,7 @@ struct reasons {
 };
 
 /* The first reason given for a path stays. */
-void reasons_add(struct reasons *reasons, const char *path, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void reasons_add(struct reasons *reasons, const char *path, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* NULL if there is none. */
 const char *reasons_find(const struct reasons *reasons, const char *path);

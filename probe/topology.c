@@ -75,14 +75,14 @@ static void read_cores(struct topology *t, hwloc_topology_t h)
 
 static void read_caches(struct topology *t, hwloc_topology_t h)
 {
-    static const char types[] = {[HWLOC_OBJ_CACHE_UNIFIED] = 'u', [HWLOC_OBJ_CACHE_DATA] = 'd',
-                                 [HWLOC_OBJ_CACHE_INSTRUCTION] = 'i'};
+    static const char types[] = {
+        [HWLOC_OBJ_CACHE_UNIFIED] = 'u', [HWLOC_OBJ_CACHE_DATA] = 'd', [HWLOC_OBJ_CACHE_INSTRUCTION] = 'i'};
     for (int type = HWLOC_OBJ_L1CACHE; type <= HWLOC_OBJ_L3ICACHE; type++) {
         for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(h, (hwloc_obj_type_t)type, o));) {
             struct topology_cache c = {(int)o->attr->cache.depth, types[o->attr->cache.type], o->attr->cache.size, 1};
             int i = 0;
-            while (i < t->caches && (t->cache[i].level != c.level || t->cache[i].type != c.type ||
-                                     t->cache[i].bytes != c.bytes))
+            while (i < t->caches &&
+                   (t->cache[i].level != c.level || t->cache[i].type != c.type || t->cache[i].bytes != c.bytes))
                 i++;
             if (i < t->caches)
                 t->cache[i].count++;
@@ -214,8 +214,8 @@ int topology_bind_self(const struct topology *t, const struct cpus *cpus, struct
     int error = errno;
     hwloc_bitmap_free(set);
     if (ret)
-        return err_set(e, ERR_CONFIG, "a thread cannot be bound to CPU %s: %s",
-                       cpus_format(cpus, text, sizeof text), strerror(error));
+        return err_set(e, ERR_CONFIG, "a thread cannot be bound to CPU %s: %s", cpus_format(cpus, text, sizeof text),
+                       strerror(error));
     return 0;
 }
 

@@ -25,19 +25,19 @@ struct topology_cache {
 };
 
 struct topology {
-    int packages, cores, cpus; /* -1: unknown */
-    int threads_per_core;      /* the largest; -1: unknown */
-    int numa_nodes;            /* nodes that can be told apart; -1: unknown */
-    int numa_listed;           /* nodes the kernel lists, 0: none */
+    int packages, cores, cpus;               /* -1: unknown */
+    int threads_per_core;                    /* the largest; -1: unknown */
+    int numa_nodes;                          /* nodes that can be told apart; -1: unknown */
+    int numa_listed;                         /* nodes the kernel lists, 0: none */
     int performance_cores, efficiency_cores; /* both 0 unless there are two kinds */
-    char kinds_source[64];     /* what told the kinds apart */
-    struct cpus present;       /* CPUs hwloc found online */
-    struct cpus efficiency;    /* those on efficiency cores */
-    int16_t core_of[CPUS_MAX]; /* index of the CPU's core, neighbours adjacent; -1: unknown */
+    char kinds_source[64];                   /* what told the kinds apart */
+    struct cpus present;                     /* CPUs hwloc found online */
+    struct cpus efficiency;                  /* those on efficiency cores */
+    int16_t core_of[CPUS_MAX];               /* index of the CPU's core, neighbours adjacent; -1: unknown */
     int caches;
     struct topology_cache cache[TOPOLOGY_CACHES_MAX];
-    char why[160];             /* why something above is unknown; "" if all is known */
-    void *hwloc;               /* owned */
+    char why[160]; /* why something above is unknown; "" if all is known */
+    void *hwloc;   /* owned */
 };
 
 void topology_read(struct topology *t, const struct sysroot *root);

@@ -34,10 +34,26 @@ START_TEST(lists_of_cpus)
     static const struct {
         const char *text, *canonical; /* NULL: no list */
     } cases[] = {
-        {"0", "0"},           {"1\n", "1"},          {"0-0,2", "0,2"},      {"0-1\n", "0-1"},   {" 0-3,8,9 ", "0-3,8-9"},
-        {"3,1,2", "1-3"},     {"0-2,2-4", "0-4"},    {"63-64", "63-64"},    {"8191", "8191"},   {"", NULL},
-        {"\n", NULL},         {"8192", NULL},        {"3-1", NULL},         {"1,", NULL},       {",1", NULL},
-        {"0-", NULL},         {"-1", NULL},          {"0x3", NULL},         {"0 1", NULL},      {"0-1;3", NULL},
+        {"0", "0"},
+        {"1\n", "1"},
+        {"0-0,2", "0,2"},
+        {"0-1\n", "0-1"},
+        {" 0-3,8,9 ", "0-3,8-9"},
+        {"3,1,2", "1-3"},
+        {"0-2,2-4", "0-4"},
+        {"63-64", "63-64"},
+        {"8191", "8191"},
+        {"", NULL},
+        {"\n", NULL},
+        {"8192", NULL},
+        {"3-1", NULL},
+        {"1,", NULL},
+        {",1", NULL},
+        {"0-", NULL},
+        {"-1", NULL},
+        {"0x3", NULL},
+        {"0 1", NULL},
+        {"0-1;3", NULL},
         {"99999999999999999999", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -89,7 +105,8 @@ START_TEST(cpuinfo_of_several_architectures)
     ck_assert_str_eq(x86.name, "Intel(R) Xeon(R)");
     ck_assert_str_eq(x86.vendor, "GenuineIntel");
     ck_assert(x86.family == 6 && x86.model == 143 && x86.stepping == 8 && x86.hypervisor == 1);
-    ck_assert(x86.isa_known && x86.isa[ISA_AVX2] && x86.isa[ISA_AVX512F] && x86.isa[ISA_AVX512_BF16] && x86.isa[ISA_AMX_TILE]);
+    ck_assert(x86.isa_known && x86.isa[ISA_AVX2] && x86.isa[ISA_AVX512F] && x86.isa[ISA_AVX512_BF16] &&
+              x86.isa[ISA_AMX_TILE]);
     ck_assert(!x86.isa[ISA_AVX] && !x86.isa[ISA_AMX_BF16] && !x86.isa[ISA_AVX_VNNI]);
 
     struct cpu arm = parsed("Processor\t: ARMv7 Processor rev 1 (v7l)\nprocessor\t: 0\nBogoMIPS\t: 1595.80\n"
@@ -221,7 +238,8 @@ static int count_nulls(json_t *root, json_t *object, const char *prefix)
     const char *key;
     json_t *value;
     int n = 0;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         char path[128];
         snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", key);
         if (json_is_null(value) && strcmp(path, "sysroot") != 0) {
@@ -268,12 +286,15 @@ END_TEST
 
 START_TEST(bytes_that_are_no_text)
 {
-    tree_write("proc/cpuinfo", "processor\t: 0\nmodel name\t: \xff\xfe""chip\nflags\t: avx\n");
-    tree_write("proc/sys/kernel/hostname", "n\xc3\xb6""de\n");
+    tree_write("proc/cpuinfo", "processor\t: 0\nmodel name\t: \xff\xfe"
+                               "chip\nflags\t: avx\n");
+    tree_write("proc/sys/kernel/hostname", "n\xc3\xb6"
+                                           "de\n");
     tree_probe(&probe, tree_folder(), &notes);
     json_t *d = probe_json(&probe);
     ck_assert_str_eq(json_string_value(json_object_get(d, "cpu")), "??chip");
-    ck_assert_str_eq(json_string_value(json_object_get(d, "name")), "n\xc3\xb6""de");
+    ck_assert_str_eq(json_string_value(json_object_get(d, "name")), "n\xc3\xb6"
+                                                                    "de");
     json_decref(d);
 }
 END_TEST
@@ -373,12 +394,12 @@ START_TEST(energy_across_the_wrap)
     const int64_t range = 262143328850;
     /* 262143328850 - 262143000000 + 671150 = 1000000 microjoules; in one second that is 1 W */
     ck_assert_double_eq_tol(power_joules_between(262143000000, 671150, range), 1.0, 1e-6);
-    ck_assert(isnan(power_joules_between(262143000000, 671150, -1)));   /* wrapped, range unreadable */
-    ck_assert(isnan(power_joules_between(262143000000, 0, range)));     /* 0 after an error */
+    ck_assert(isnan(power_joules_between(262143000000, 671150, -1))); /* wrapped, range unreadable */
+    ck_assert(isnan(power_joules_between(262143000000, 0, range)));   /* 0 after an error */
     ck_assert(isnan(power_joules_between(0, 671150, range)));
     ck_assert(isnan(power_joules_between(-1, 671150, range)));
     ck_assert(isnan(power_joules_between(1000, -1, range)));
-    ck_assert(isnan(power_joules_between(range + 1, 5, range)));        /* outside of the range */
+    ck_assert(isnan(power_joules_between(range + 1, 5, range))); /* outside of the range */
     ck_assert_double_eq_tol(power_joules_between(1000000, 3500000, range), 2.5, 1e-12);
     ck_assert_double_eq_tol(power_joules_between(1000000, 3500000, -1), 2.5, 1e-12); /* no wrap to correct */
 }
@@ -386,7 +407,8 @@ END_TEST
 
 START_TEST(energy_of_all_packages)
 {
-    struct power_energy before = {2, {{"package-0", 1000000, 5000000}, {"package-1", 4000000, 5000000}}}, after = before;
+    struct power_energy before = {2, {{"package-0", 1000000, 5000000}, {"package-1", 4000000, 5000000}}},
+                        after = before;
     after.package[0].uj = 2000000;
     after.package[1].uj = 500000; /* wrapped: 1.5 J */
     ck_assert_double_eq_tol(power_energy_between(&before, &after), 2.5, 1e-12);
@@ -434,8 +456,12 @@ START_TEST(power_sources)
         const char *mains, *status; /* NULL: not there */
         enum power_source source;
     } cases[] = {
-        {"1\n", "Charging\n", POWER_MAINS}, {"0\n", "Discharging\n", POWER_BATTERY}, {"0\n", "Unknown\n", POWER_BATTERY},
-        {"1\n", NULL, POWER_MAINS},         {NULL, "Discharging\n", POWER_BATTERY},  {NULL, "Full\n", POWER_MAINS},
+        {"1\n", "Charging\n", POWER_MAINS},
+        {"0\n", "Discharging\n", POWER_BATTERY},
+        {"0\n", "Unknown\n", POWER_BATTERY},
+        {"1\n", NULL, POWER_MAINS},
+        {NULL, "Discharging\n", POWER_BATTERY},
+        {NULL, "Full\n", POWER_MAINS},
         {NULL, NULL, POWER_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

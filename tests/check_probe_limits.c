@@ -47,8 +47,8 @@ START_TEST(odd_lists_of_online_cpus)
         const char *online, *usable;
         int warnings;
     } cases[] = {
-        {"1", "1", 0},      {"1\n", "1", 0},     {"0-0,2", "0", 0},  {"0-0,2\n", "0", 0}, {"0-1\n", "0-1", 0},
-        {"", "0-1", 1},     {"\n", "0-1", 1},    {"0-", "0-1", 1},   {"none", "0-1", 1},  {"0-255", "0-1", 0},
+        {"1", "1", 0},  {"1\n", "1", 0},  {"0-0,2", "0", 0}, {"0-0,2\n", "0", 0}, {"0-1\n", "0-1", 0},
+        {"", "0-1", 1}, {"\n", "0-1", 1}, {"0-", "0-1", 1},  {"none", "0-1", 1},  {"0-255", "0-1", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         two_cpus();
@@ -257,7 +257,10 @@ START_TEST(threads_asked_for)
         int asked, threads, warnings;
         const char *says;
     } cases[] = {
-        {0, 2, 0, NULL}, {1, 1, 0, NULL}, {2, 2, 0, NULL}, {3, 3, 1, "3 threads on 2 CPUs"},
+        {0, 2, 0, NULL},
+        {1, 1, 0, NULL},
+        {2, 2, 0, NULL},
+        {3, 3, 1, "3 threads on 2 CPUs"},
     };
     two_cpus();
     for (int i = 0; i < 4; i++) {
@@ -352,7 +355,8 @@ END_TEST
 
 START_TEST(memory_of_an_old_kernel)
 {
-    tree_write("proc/meminfo", "MemTotal: 5000 kB\nMemFree: 1000 kB\nBuffers: 20 kB\nCached: 300 kB\nSwapCached: 9 kB\n");
+    tree_write("proc/meminfo",
+               "MemTotal: 5000 kB\nMemFree: 1000 kB\nBuffers: 20 kB\nCached: 300 kB\nSwapCached: 9 kB\n");
     read_tree();
     ck_assert_double_eq(probe.memory.available_bytes, 1320.0 * 1024);
     ck_assert_str_eq(probe.memory.available_source, "MemFree + Buffers + Cached");
