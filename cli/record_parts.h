@@ -1,0 +1,30 @@
+/*
+ * cli/record_parts.h - what the two halves of record.h share: record.c says what was asked for and on what
+ * machine, record_steps.c what the steps measured. Private to them.
+ */
+#ifndef CLI_RECORD_PARTS_H
+#define CLI_RECORD_PARTS_H
+
+#include "cli/record.h"
+
+extern const char record_no_steps[]; /* the reason for most nulls of a run without steps */
+
+void record_set(json_t *o, const char *key, json_t *value);
+
+/* A text, or null with a reason. */
+void record_set_text(json_t *root, json_t *o, const char *key, const char *path, const char *text, const char *reason);
+
+/* A real, or null with a reason. */
+void record_set_num(json_t *root, json_t *o, const char *key, const char *path, double x, const char *reason);
+
+/* A float as the shortest decimal that reads back as the same float: 0.0003, not 0.00030000001424923539. */
+double record_decimal(float x);
+
+int64_t record_tokens_per_step(const struct run *run);
+
+/* summary, unsteady, halves, floor, loss, layers, gradients, stamps; -1 if memory is out. */
+int record_add_measured(json_t *root, const struct record *r);
+
+void record_add_samples(json_t *root, const struct run *run);
+
+#endif

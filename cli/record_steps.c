@@ -1,0 +1,288 @@
+/*
+ * cli/record_steps.c - see record.h: the part of the document that rests on the timed steps. Start at
+ * record_add_measured(), at the end.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/record_parts.h"
+
+const char record_no_steps[] = "no timed step was run";
+
+/* Column x of the samples: n values, each `stride` doubles after the one before. NULL if memory is out. */
+struct column {
+    double *value, *scratch;
+};
+
+static struct column column_make(int n)
+{
+    double *v = calloc(2 * (size_t)(n + 1), sizeof *v);
+    return (struct column){v, v ? v + n + 1 : NULL};
+}
+
+static struct summary summarise(const struct column *c, int n)
+{
+    return stats_summary(c->value, (size_t)n, c->scratch);
+}
+
+static struct summary strided(const struct column *c, const double *x, size_t stride, int n)
+{
+    for (int i = 0; i < n; i++)
+        c->value[i] = x[(size_t)i * stride];
+    return summarise(c, n);
+}
+
+/* Steps on which the summaries rest: a step whose loss is not finite computed nothing worth a rate. */
+static int good_steps(const struct run *run)
+{
+    int n = run->n;
+    while (n > 0 && !isfinite(run->sample[n - 1].loss))
+        n--;
+    return n;
+}
+
+struct record_halves record_halves(const struct run *run)
+{
+    struct record_halves h = {NAN, NAN, false, false};
+    int n = good_steps(run), half = n / 2;
+    struct column c = column_make(n);
+    if (n >= 4 && c.value) {
+        struct summary part[2];
+        for (int p = 0; p < 2; p++) {
+            for (int i = 0; i < half; i++)
+                c.value[i] = run->sample[p ? n - half + i : i].step_s;
+            part[p] = summarise(&c, half);
+        }
+        double apart = fabs(part[0].median - part[1].median);
+        /* standard error of a median of normal samples: 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD */
+        double error = 1.2533 * 1.4826 * hypot(part[0].mad, part[1].mad) / sqrt(half);
+        h.first_s = part[0].median;
+        h.second_s = part[1].median;
+        h.known = true;
+        h.unsteady = apart > 0.10 * fmin(h.first_s, h.second_s) && apart > 3 * error;
+    }
+    free(c.value);
+    return h;
+}
+
+static void add_summary(json_t *root, json_t *o, const char *key, struct summary s)
+{
+    char path[64];
+    record_set(o, key, json_summary(s));
+    snprintf(path, sizeof path, "summary.%s", key);
+    if (s.n)
+        return;
+    json_t *reasons = json_object_get(root, "reasons");
+    if (!reasons)
+        record_set(root, "reasons", reasons = json_object());
+    record_set(reasons, path, json_string(record_no_steps));
+}
+
+static void add_summaries(json_t *root, const struct record *r, const struct column *c, int n)
+{
+    const struct run *run = r->run;
+    json_t *o = json_object();
+    const struct run_sample *s = run->sample;
+    size_t stride = sizeof *s / sizeof(double);
+    static_assert(sizeof(struct run_sample) % sizeof(double) == 0, "samples are read as columns of doubles");
+    add_summary(root, o, "step_s", strided(c, n ? &s->step_s : NULL, stride, n));
+    add_summary(root, o, "forward_s", strided(c, n ? &s->forward_s : NULL, stride, n));
+    add_summary(root, o, "backward_s", strided(c, n ? &s->backward_s : NULL, stride, n));
+    add_summary(root, o, "optimizer_s", strided(c, n ? &s->optimizer_s : NULL, stride, n));
+    add_summary(root, o, "data_s", strided(c, n ? &s->data_s : NULL, stride, n));
+    double tokens = (double)record_tokens_per_step(run);
+    for (int i = 0; i < n; i++)
+        c->value[i] = tokens / s[i].step_s;
+    add_summary(root, o, "tokens_per_s", summarise(c, n));
+    double flops = tokens * model_flops_per_token(&run->net.layout);
+    for (int i = 0; i < n; i++)
+        c->value[i] = flops / s[i].step_s;
+    struct summary rate = summarise(c, n);
+    add_summary(root, o, "flops_per_s", rate);
+    record_set_num(root, o, "share_of_product_rate", "summary.share_of_product_rate", rate.median / r->rate.flops_per_s,
+                   n ? "the product rate was not measured" : record_no_steps);
+    record_set(root, "summary", o);
+
+    struct record_halves h = record_halves(run);
+    const char *few = "fewer than four timed steps";
+    if (h.known)
+        record_set(root, "unsteady", json_boolean(h.unsteady));
+    else
+        json_unknown(root, root, "unsteady", "unsteady", few);
+    json_t *halves = json_object();
+    record_set_num(root, halves, "first_step_s", "halves.first_step_s", h.first_s, few);
+    record_set_num(root, halves, "second_step_s", "halves.second_step_s", h.second_s, few);
+    record_set(root, "halves", halves);
+}
+
+static void add_loss(json_t *root, const struct run *run)
+{
+    json_t *o = json_object();
+    float first = run->n ? run->sample[0].loss : NAN, last = run->n ? run->sample[run->n - 1].loss : NAN;
+    const char *why = run->n ? "the loss is not finite" : record_no_steps;
+    record_set_num(root, o, "first", "loss.first", record_decimal(first), why);
+    record_set_num(root, o, "last", "loss.last", record_decimal(last), why);
+    record_set_num(root, o, "validation", "loss.validation", run->options.eval_batches ? run->eval_loss : NAN,
+                   run->options.eval_batches ? "validation was not reached" : "no validation asked for (--eval)");
+    record_set(root, "loss", o);
+}
+
+void record_add_samples(json_t *root, const struct run *run)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < run->n; i++) {
+        const struct run_sample *s = &run->sample[i];
+        json_t *o = json_object();
+        char path[48];
+        record_set(o, "step_s", json_num(s->step_s));
+        record_set(o, "forward_s", json_num(s->forward_s));
+        record_set(o, "backward_s", json_num(s->backward_s));
+        record_set(o, "optimizer_s", json_num(s->optimizer_s));
+        record_set(o, "data_s", json_num(s->data_s));
+        snprintf(path, sizeof path, "samples[%d].loss", i);
+        record_set_num(root, o, "loss", path, record_decimal(s->loss), "the loss is not finite");
+        record_set(o, "minor_faults", json_integer(s->minor_faults));
+        json_array_append_new(list, o);
+    }
+    record_set(root, "samples", list);
+}
+
+struct tensor_ready {
+    int index;
+    struct summary ready;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct tensor_ready *x = a, *y = b;
+    if (x->ready.median != y->ready.median)
+        return x->ready.median < y->ready.median ? -1 : 1;
+    return y->index - x->index; /* backward goes from the end */
+}
+
+static json_t *gradient_json(const struct tensor *t, struct summary ready)
+{
+    json_t *o = json_object();
+    record_set(o, "name", json_string(t->name));
+    record_set(o, "layer", json_integer(t->layer));
+    record_set(o, "bytes", json_integer((json_int_t)(t->count * sizeof(float))));
+    record_set(o, "ready_s", json_summary(ready));
+    return o;
+}
+
+/* Rows of run->layer_s: embedding, blocks and head, or an MLP's layers after an unused row. */
+static int layer_rows(const struct run *run)
+{
+    return run->spec.kind == MODEL_GPT ? run->spec.L + 2 : run->spec.layers + 1;
+}
+
+static void layer_name(char *name, size_t size, const struct model_spec *spec, int layer)
+{
+    if (spec->kind == MODEL_MLP)
+        snprintf(name, size, "linear %d", layer);
+    else if (layer < 0)
+        snprintf(name, size, "embedding");
+    else if (layer >= spec->L)
+        snprintf(name, size, "head");
+    else
+        snprintf(name, size, "block %d", layer);
+}
+
+/* One layer, or NULL if it spent no time at all: an MLP has neither embedding nor head. */
+static json_t *layer_json(const struct run *run, int row, const struct column *c, int n,
+                          const struct tensor_ready *gradients)
+{
+    int rows = layer_rows(run), layer = row - 1;
+    static const char *const keys[] = {
+        [PHASE_FORWARD] = "forward_s", [PHASE_BACKWARD] = "backward_s", [PHASE_OPTIMIZER] = "optimizer_s"};
+    json_t *o = json_object();
+    char name[32];
+    layer_name(name, sizeof name, &run->spec, layer);
+    record_set(o, "layer", json_integer(layer));
+    record_set(o, "name", json_string(name));
+    double spent = 0;
+    for (int kind = 0; kind < 3; kind++) {
+        struct summary s = strided(c, run->layer_s + row * 3 + kind, (size_t)rows * 3, n);
+        spent += s.median;
+        record_set(o, keys[kind], json_summary(s));
+    }
+    const struct tensor_ready *last = NULL; /* the layer is ready with its last tensor */
+    for (int i = 0; i < run->net.layout.n; i++)
+        if (run->net.layout.tensor[gradients[i].index].layer == layer)
+            last = &gradients[i];
+    record_set(o, "ready_s", last ? json_summary(last->ready) : json_null());
+    if (spent > 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static void add_layers(json_t *root, const struct run *run, const struct column *c, int n)
+{
+    int tensors = run->net.layout.n;
+    struct tensor_ready *order = n > 0 ? malloc(((size_t)tensors + 1) * sizeof *order) : NULL;
+    if (!order) {
+        json_unknown(root, root, "layers", "layers", record_no_steps);
+        json_unknown(root, root, "gradients", "gradients", record_no_steps);
+        return;
+    }
+    for (int i = 0; i < tensors; i++)
+        order[i] = (struct tensor_ready){i, strided(c, run->ready_s + i, (size_t)tensors, n)};
+    qsort(order, (size_t)tensors, sizeof *order, by_time);
+    json_t *layers = json_array(), *gradients = json_array();
+    for (int row = 0; row < layer_rows(run); row++) {
+        json_t *o = layer_json(run, row, c, n, order);
+        if (o)
+            json_array_append_new(layers, o);
+    }
+    for (int i = 0; i < tensors; i++)
+        json_array_append_new(gradients, gradient_json(&run->net.layout.tensor[order[i].index], order[i].ready));
+    free(order);
+    record_set(root, "layers", layers);
+    record_set(root, "gradients", gradients);
+}
+
+static void add_stamps(json_t *root, const struct run *run, double step_s)
+{
+    json_t *o = json_object();
+    record_set(o, "count", json_integer(run->stamps_per_step));
+    record_set_num(root, o, "cost_ns", "stamps.cost_ns", run->n ? run->stamp_cost_ns : NAN, record_no_steps);
+    record_set_num(root, o, "share_of_step", "stamps.share_of_step",
+                   run->stamps_per_step * run->stamp_cost_ns * 1e-9 / step_s, record_no_steps);
+    record_set(root, "stamps", o);
+}
+
+static void add_floor(json_t *root, const struct run *run, const struct column *c, double step_s)
+{
+    enum { FLOOR_MAX = sizeof run->floor_s / sizeof *run->floor_s };
+    int n = run->floor_n < FLOOR_MAX ? run->floor_n : FLOOR_MAX;
+    const char *why = !run->options.floor ? "--no-floor" : !run->n ? record_no_steps : "the run ended before it";
+    for (int i = 0; i < n; i++)
+        c->value[i] = run->floor_s[i];
+    struct summary s = summarise(c, n);
+    json_t *o = json_object();
+    record_set_num(root, o, "step_s", "floor.step_s", s.median, why);
+    record_set_num(root, o, "mad", "floor.mad", s.mad, why);
+    record_set(o, "n", json_integer(n));
+    record_set_num(root, o, "ratio", "floor.ratio", step_s / s.median, n ? record_no_steps : why);
+    record_set(root, "floor", o);
+}
+
+int record_add_measured(json_t *root, const struct record *r)
+{
+    const struct run *run = r->run;
+    int n = good_steps(run);
+    struct column c = column_make(n > 16 ? n : 16); /* the floor's samples fit too */
+    if (!c.value)
+        return -1;
+    double step_s = strided(&c, n ? &run->sample->step_s : NULL, sizeof *run->sample / sizeof(double), n).median;
+    add_summaries(root, r, &c, n);
+    add_floor(root, run, &c, step_s);
+    add_loss(root, run);
+    add_layers(root, run, &c, n);
+    add_stamps(root, run, step_s);
+    free(c.value);
+    return 0;
+}
