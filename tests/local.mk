@@ -30,7 +30,9 @@ tests_check_gradients_SOURCES = tests/check_gradients.c tests/exact.c tests/exac
 tests_check_net_SOURCES = tests/check_net.c tests/golden.c tests/golden.h tests/kit.c tests/kit.h
 tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
 # between ranks
-CHECK_TESTS += tests/check_frame
+CHECK_TESTS += tests/check_frame tests/check_ring tests/check_ring_faults
+tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h
+tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_probe tests/check_probe_limits
 tests_check_probe_SOURCES = tests/check_probe.c tests/tree.c tests/tree.h
 tests_check_probe_limits_SOURCES = tests/check_probe_limits.c tests/tree.c tests/tree.h

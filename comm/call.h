@@ -1,0 +1,28 @@
+/*
+ * comm/call.h - one collective operation from the caller's side: where in the run it belongs, and what it cost.
+ *
+ * The caller fills step and bucket; they travel in every frame and are named in every error. The operation fills the
+ * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check = end - start.
+ */
+#ifndef COMM_CALL_H
+#define COMM_CALL_H
+
+#include <stdint.h>
+
+struct call {
+    uint32_t step; /* of the training */
+    uint32_t bucket;
+
+    uint64_t start_ns;
+    uint64_t first_byte_ns; /* first byte from the previous rank; 0 if nothing was to be received */
+    uint64_t end_ns;
+    uint64_t wait_ns;        /* asleep before that first byte: the peer was not there yet (or one way of the link) */
+    uint64_t move_ns;        /* system calls, and asleep on the link after the first byte */
+    uint64_t sum_ns;         /* adding */
+    uint64_t check_ns;       /* checksums of what was sent and received */
+    uint64_t cpu_ns;         /* of the calling thread */
+    uint64_t sent_bytes;     /* payload handed to the kernel */
+    uint64_t received_bytes; /* payload received and verified */
+};
+
+#endif
