@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "model/gemm.h"
+#include "model/ops.h"
 
 struct head { /* where one head of one sequence lies */
     int T, hs, ld_qkv, ld_out;
@@ -50,15 +51,26 @@ static void forward_block(struct net *net, const struct head *d, int q0, float *
          d->ld_out);
 }
 
-void attention_forward(struct net *net, float *out, float *lse, const float *qkv)
+/* Tasks are taken from *next by whoever is free. Each computes the same whoever does it. */
+static int take(int *next)
+{
+    return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+}
+
+static void forward_share(struct net *net, float *out, float *lse, const float *qkv, int *next)
 {
     int pairs = net->B * net->spec.NH, blocks = (net->T + QUERY_BLOCK - 1) / QUERY_BLOCK;
-#pragma omp parallel for schedule(dynamic)
-    for (int task = 0; task < pairs * blocks; task++) {
+    for (int task; (task = take(next)) < pairs * blocks;) {
         int pair = task / blocks, block = blocks - 1 - task % blocks; /* the longest first */
         struct head d = find_head(net, pair / net->spec.NH, pair % net->spec.NH);
         forward_block(net, &d, block * QUERY_BLOCK, out, lse, qkv);
     }
+}
+
+void attention_forward(struct net *net, float *out, float *lse, const float *qkv)
+{
+    int next = 0;
+    ON_ALL_THREADS(net, forward_share(net, out, lse, qkv, &next));
 }
 
 /* The last block goes first: it reaches every key, so it sets d_k and d_v and the others add to them. */
@@ -83,14 +95,20 @@ static void backward_block(struct net *net, const struct head *d, int q0, float 
     gemm(true, false, cols, hs, n, 1, d_p, T, q, ld, beta, d_k, ld);
 }
 
-void attention_backward(struct net *net, float *d_qkv, const float *d_out, const float *out, const float *lse,
-                        const float *qkv)
+static void backward_share(struct net *net, float *d_qkv, const float *d_out, const float *out, const float *lse,
+                           const float *qkv, int *next)
 {
     int pairs = net->B * net->spec.NH, last = (net->T - 1) / QUERY_BLOCK;
-#pragma omp parallel for schedule(dynamic)
-    for (int pair = 0; pair < pairs; pair++) {
+    for (int pair; (pair = take(next)) < pairs;) {
         struct head d = find_head(net, pair / net->spec.NH, pair % net->spec.NH);
         for (int block = last; block >= 0; block--)
             backward_block(net, &d, block * QUERY_BLOCK, d_qkv, d_out, out, lse, qkv);
     }
+}
+
+void attention_backward(struct net *net, float *d_qkv, const float *d_out, const float *out, const float *lse,
+                        const float *qkv)
+{
+    int next = 0;
+    ON_ALL_THREADS(net, backward_share(net, d_qkv, d_out, out, lse, qkv, &next));
 }

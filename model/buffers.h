@@ -45,7 +45,7 @@ struct net_buffers {
     float *scores;   /* [threads][2][QUERY_BLOCK][T] */
     float *delta;    /* [threads][QUERY_BLOCK] */
     float *reduce;   /* [threads][partial]: column sums of each thread before they are added */
-    double *loss;    /* [threads], one cache line each */
+    double *loss;    /* [threads] sums of doubles, one cache line each */
 
     float *hidden;   /* MLP: [B][dim[1]] before GELU */
     float *output;   /* MLP: [B][dim[layers]] */

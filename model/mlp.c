@@ -28,6 +28,7 @@ void mlp_plan(struct net *net)
     }
     buffers_plan(net, &b->output, "output", B * out * f);
     buffers_plan(net, &b->reduce, "partial sums", (size_t)net->threads * b->partial * f);
+    buffers_plan(net, &b->loss, "partial losses", (size_t)net->threads * 64);
 }
 
 static float *parameter(const struct net *net, float *flat, int layer, int bias)
@@ -83,8 +84,8 @@ float mlp_step(struct net *net, const float *inputs, float scale, bool accumulat
     trace_ready(net, 2 * last + 1);
     linear_backward(net, last, b->output, x, accumulate);
     if (last == 1) {
-        gemm(false, false, B, s->dim[1], out, 1, b->output, out, parameter(net, net->param, 1, 0), s->dim[1], 0, b->d_act,
-             s->dim[1]);
+        gemm(false, false, B, s->dim[1], out, 1, b->output, out, parameter(net, net->param, 1, 0), s->dim[1], 0,
+             b->d_act, s->dim[1]);
         t = trace_phase(net, PHASE_BACKWARD, 1, t);
         ops_bias_gelu_backward(net, b->act, b->d_act, parameter(net, net->grad, 0, 1), b->hidden,
                                parameter(net, net->param, 0, 1), B, s->dim[1], accumulate);

@@ -25,7 +25,8 @@ static int check_shape(const struct model_spec *spec, int B, int T, struct err *
     if (B < 1 || T < 1)
         return err_set(e, ERR_USAGE, "batch %d x sequence %d: both must be at least 1", B, T);
     if (spec->kind == MODEL_GPT && T > spec->context)
-        return err_set(e, ERR_USAGE, "sequence length %d exceeds the context of %s, which is %d", T, spec->name, spec->context);
+        return err_set(e, ERR_USAGE, "sequence length %d exceeds the context of %s, which is %d", T, spec->name,
+                       spec->context);
     if (spec->kind == MODEL_MLP && T != 1)
         return err_set(e, ERR_USAGE, "%s has no sequence: its sequence length is 1, not %d", spec->name, T);
     if ((int64_t)B * T > 1 << 24)
@@ -144,24 +145,31 @@ static void share_span(size_t first, size_t end, size_t *from, size_t *to)
         *to = end;
 }
 
+static void share_sum_squares(struct net *net)
+{
+    enum { LINE = 8 };
+    size_t from, to;
+    share_span(0, net->layout.params, &from, &to);
+    net->buffers->loss[omp_get_thread_num() * LINE] = net->k->sum_squares(net->grad + from, to - from);
+}
+
+static void share_scale(struct net *net, float factor)
+{
+    size_t from, to;
+    share_span(0, net->layout.params, &from, &to);
+    net->k->scale(net->grad + from, to - from, factor);
+}
+
 double net_clip(struct net *net, float clip)
 {
+    enum { LINE = 8 };
     double sum = 0;
-    size_t from, to;
-#pragma omp parallel private(from, to) reduction(+ : sum)
-    {
-        share_span(0, net->layout.params, &from, &to);
-        sum += net->k->sum_squares(net->grad + from, to - from);
-    }
+    ON_ALL_THREADS(net, share_sum_squares(net));
+    for (int t = 0; t < net->threads; t++)
+        sum += net->buffers->loss[t * LINE];
     double norm = sqrt(sum);
-    if (clip <= 0 || norm + 1e-6 <= clip)
-        return norm;
-    float factor = (float)(clip / (norm + 1e-6));
-#pragma omp parallel private(from, to)
-    {
-        share_span(0, net->layout.params, &from, &to);
-        net->k->scale(net->grad + from, to - from, factor);
-    }
+    if (clip > 0 && norm + 1e-6 > clip)
+        ON_ALL_THREADS(net, share_scale(net, (float)(clip / (norm + 1e-6))));
     return norm;
 }
 
@@ -205,16 +213,13 @@ static void update_part(struct net *net, const struct update *u, const struct te
 }
 
 /* Tensors first .. end-1 lie side by side; threads divide the whole span. */
-static void update_span(struct net *net, const struct update *u, int first, int end)
+static void share_update(struct net *net, const struct update *u, int first, int end)
 {
     const struct tensor *t = net->layout.tensor;
     size_t from, to;
-#pragma omp parallel private(from, to)
-    {
-        share_span(t[first].offset, t[end - 1].offset + t[end - 1].count, &from, &to);
-        for (int i = first; i < end; i++)
-            update_part(net, u, &t[i], from, to);
-    }
+    share_span(t[first].offset, t[end - 1].offset + t[end - 1].count, &from, &to);
+    for (int i = first; i < end; i++)
+        update_part(net, u, &t[i], from, to);
 }
 
 void net_update(struct net *net, const struct optimizer_spec *optimizer, int64_t t)
@@ -225,7 +230,7 @@ void net_update(struct net *net, const struct optimizer_spec *optimizer, int64_t
         int layer = net->layout.tensor[first].layer;
         for (end = first + 1; end < net->layout.n && net->layout.tensor[end].layer == layer;)
             end++;
-        update_span(net, &u, first, end);
+        ON_ALL_THREADS(net, share_update(net, &u, first, end));
         now = trace_phase(net, PHASE_OPTIMIZER, layer, now);
     }
 }

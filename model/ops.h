@@ -11,6 +11,17 @@
 
 #include "model/buffers.h"
 
+/* Runs a call on every thread of the net's pool, or just here if that is one thread: for a team of one libgomp
+ * would allocate memory each time, and the timed region allocates nothing. */
+#define ON_ALL_THREADS(net, call)         \
+    do {                                  \
+        if ((net)->threads == 1) {        \
+            call;                         \
+        } else {                          \
+            _Pragma("omp parallel") call; \
+        }                                 \
+    } while (0)
+
 /* The calling thread's part [*first, *first + count) of n things; returns count. */
 int ops_share(int n, int *first);
 
@@ -19,7 +30,8 @@ void ops_embed(struct net *net, float *x, const int32_t *tokens);
 void ops_embed_backward(struct net *net, float *d_wte, float *d_wpe, const float *dx, const int32_t *tokens,
                         bool accumulate);
 
-void ops_layernorm(struct net *net, float *out, float *mean, float *rstd, const float *x, const float *w, const float *b);
+void ops_layernorm(struct net *net, float *out, float *mean, float *rstd, const float *x, const float *w,
+                   const float *b);
 void ops_residual_layernorm(struct net *net, float *sum, float *out, float *mean, float *rstd, const float *x,
                             const float *delta, const float *bias, const float *w, const float *b);
 void ops_layernorm_again(struct net *net, float *out, const float *x, const float *mean, const float *rstd,
