@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "model/buffers.h"
 #include "model/net.h"
 #include "tests/golden.h"
 #include "tests/kit.h"
@@ -146,8 +147,8 @@ END_TEST
 
 /* ---- promises of net.h ---- */
 
-/* 133 x 63 rows are more than the MLP and the head take at once (buffers.h: 8192 rows at this width, 8388 at this
- * vocabulary), 19 x 63 are not; so this also shows that chunks add up. */
+/* The large batch has more rows than the MLP and the head take at once, a micro-batch has not (asserted: larger chunks
+ * in the engine need a larger batch here), so this shows that chunks add up as well as micro-batches. */
 START_TEST(seven_micro_batches_are_one_batch)
 {
     static const struct model_spec spec = {.name = "wide batch",
@@ -163,7 +164,11 @@ START_TEST(seven_micro_batches_are_one_batch)
     int32_t *inputs = kit_tokens(K * B * T, spec.V, 1), *targets = kit_tokens(K * B * T, spec.V, 2);
     start(&other, &spec, K * B, T, 2, kernels_best());
     net_init_params(&other, 3);
+    ck_assert_int_lt(other.buffers->mlp_rows, K * B * T);
+    ck_assert_int_lt(other.buffers->head_rows, K * B * T);
     start(&net, &spec, B, T, 2, kernels_best());
+    ck_assert_int_eq(net.buffers->mlp_rows, B * T);
+    ck_assert_int_eq(net.buffers->head_rows, B * T);
     memcpy(net.param, other.param, net.layout.params * sizeof(float));
     double whole = (double)net_step(&other, inputs, targets, 1, false), sum = 0;
     for (int k = 0; k < K; k++)
@@ -256,10 +261,10 @@ START_TEST(gradients_are_reported_when_complete)
     start_golden(_i);
     struct seen seen = {.grad = kit_normal(net.layout.params, 1, 1)};
     bool reported[TENSORS_MAX] = {false};
-    for (int k = 0; k < 2; k++) {
+    net_trace_reset(&net);
+    for (int k = 0; k < 2; k++) { /* one update of two micro-batches; the instants are those of the last */
         net.ready = k ? see : NULL;
         net.ready_ctx = &seen;
-        net_trace_reset(&net);
         uint64_t before = clock_now_ns();
         net_step(&net, golden_inputs(&g, k), golden_targets(&g, k), 0.5f, k > 0);
         uint64_t last = before, after = clock_now_ns();
