@@ -23,11 +23,15 @@ tests_check_data_SOURCES = tests/check_data.c tests/scratch.c tests/scratch.h
 CHECK_TESTS += tests/check_checkpoint
 tests_check_checkpoint_SOURCES = tests/check_checkpoint.c tests/scratch.c tests/scratch.h
 # the engine: kernels against the reference, formulas and PyTorch (tests/golden, written by tools/golden.py)
-CHECK_TESTS += tests/check_kernels tests/check_operations tests/check_gradients tests/check_net tests/check_allocation
+CHECK_TESTS += tests/check_kernels tests/check_operations tests/check_gradients tests/check_net tests/check_step \
+	tests/check_models tests/check_allocation
+RIG = tests/rig.c tests/rig.h tests/golden.c tests/golden.h tests/kit.c tests/kit.h
 tests_check_kernels_SOURCES = tests/check_kernels.c tests/kit.c tests/kit.h
 tests_check_operations_SOURCES = tests/check_operations.c tests/kit.c tests/kit.h
 tests_check_gradients_SOURCES = tests/check_gradients.c tests/exact.c tests/exact.h tests/kit.c tests/kit.h
-tests_check_net_SOURCES = tests/check_net.c tests/golden.c tests/golden.h tests/kit.c tests/kit.h
+tests_check_net_SOURCES = tests/check_net.c $(RIG)
+tests_check_step_SOURCES = tests/check_step.c $(RIG)
+tests_check_models_SOURCES = tests/check_models.c $(RIG)
 tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
 # between ranks
 CHECK_TESTS += tests/check_frame tests/check_ring tests/check_ring_faults
