@@ -148,10 +148,10 @@ START_TEST(the_counters_count)
     int calls = own_calls, blocks = in_use;
     void *volatile p = malloc(100);
     void *volatile q = aligned_alloc(64, 128);
-    p = realloc(p, 200);
+    void *volatile larger = realloc(p, 200);
     void *volatile map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int calls_made = own_calls - calls, blocks_taken = in_use - blocks;
-    free(p);
+    free(larger);
     free(q);
     munmap(map, 4096);
     int blocks_left = in_use - blocks;
