@@ -242,10 +242,26 @@ static int judge_next(struct flow *f, int events, struct err *e)
     return lost_errno(f, next, number, e);
 }
 
+/* Nothing can be done with a part of a frame, so the kernel is asked to wake us for the rest of it in one piece: on a
+ * link slower than the memory that saves most of the wakes. The first byte of all is waited for by itself, since it ends
+ * the wait for the peer. A socket that does not know the option just wakes us more often. A part of a frame is a sign of
+ * life too, for which we look now and then. */
+#define LOOK_AGAIN_NS 100000000u
+
+static void ask_for_whole_frame(struct flow *f)
+{
+    int low = f->call->first_byte_ns == 0 ? 1 : (int)(FRAME_BYTES + f->receive.bytes - f->receive.done);
+    if (low != f->ring->low_water)
+        setsockopt(f->ring->prev.fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
+    f->ring->low_water = low;
+}
+
 static int sleep_until_ready(struct flow *f, struct err *e)
 {
     const struct ring *ring = f->ring;
     bool receiving = pending(&f->receive) && !received_whole(f), apart = ring->next.fd != ring->prev.fd;
+    if (receiving)
+        ask_for_whole_frame(f);
     struct pollfd fds[3] = {
         {.fd = receiving ? ring->prev.fd : -1, .events = POLLIN},
         {.fd = pending(&f->send) && (apart || may_send(f)) ? ring->next.fd : -1,
@@ -258,7 +274,8 @@ static int sleep_until_ready(struct flow *f, struct err *e)
     f->moved = false;
     uint64_t idle = now - f->idle_since_ns;
     uint64_t left = idle < ring->timeout_ns ? ring->timeout_ns - idle : 0;
-    struct timespec limit = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+    uint64_t nap = receiving && left > LOOK_AGAIN_NS ? LOOK_AGAIN_NS : left;
+    struct timespec limit = {(time_t)(nap / 1000000000u), (long)(nap % 1000000000u)};
     int ready = ppoll(fds, 3, &limit, NULL);
     if (f->call->first_byte_ns == 0 && receiving)
         f->call->wait_ns += clock_now_ns() - now;
@@ -266,12 +283,12 @@ static int sleep_until_ready(struct flow *f, struct err *e)
         return errno == EINTR ? 0 : err_set(e, ERR_IO, "poll on the data sockets: %m");
     if (fds[2].revents)
         return err_set(e, ERR_INTERRUPTED, "stopped at step %u, bucket %u", f->call->step, f->call->bucket);
-    if (ready == 0) {
+    if (ready == 0 && nap == left) {
         char what[80];
         snprintf(what, sizeof what, "has neither sent nor taken a byte for %.3g s", (double)ring->timeout_ns * 1e-9);
         return lost(f, receiving ? &ring->prev : &ring->next, what, e);
     }
-    if (fds[0].revents)
+    if (fds[0].revents || ready == 0)
         f->receive.blocked = false;
     if (apart && judge_next(f, fds[1].revents, e))
         return -1;

@@ -52,6 +52,7 @@ struct ring {
     uint64_t timeout_ns;
     size_t segment_bytes, direct_bytes;
     uint32_t sequence; /* collectives begun */
+    int low_water;     /* bytes for which the kernel wakes us, as last set on prev */
     void *scratch;     /* one segment: what is received to be added */
     struct err broken; /* the first failure */
 };
