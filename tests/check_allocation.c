@@ -5,8 +5,8 @@
  * linked statically, so a caller between the program's first and last instruction is the engine (or the test itself):
  * after two steps to warm up it must not call any of them. The libraries below it do: OpenBLAS 0.3.21 takes 512 KiB
  * for each product that it divides among threads, libgomp 1.5 KiB for each region of one thread. What they take
- * they must give back, so that the number of blocks in use is the same after every step. Sanitizers have their own
- * malloc, so under them there is nothing to test here.
+ * they must give back, so that the number of blocks in use settles. Sanitizers have their own malloc, so under them
+ * there is nothing to test here.
  */
 #include <check.h>
 #include <errno.h>
@@ -110,9 +110,22 @@ int munmap(void *address, size_t n)
 
 static struct net net; /* too large for a stack */
 
-/* Three updates after two to warm up. */
+static void update(const struct model_spec *spec, const void *inputs, const int32_t *targets)
+{
+    net_trace_reset(&net);
+    net_step(&net, inputs, targets, 1, false);
+    net_step(&net, inputs, targets, 1, true);
+    net_clip(&net, 1);
+    net_update(&net, &spec->optimizer, 1);
+    net_loss(&net, inputs, targets);
+}
+
+/* Two updates to warm up, then up to ROUNDS of one each until one leaves the number of blocks as it was. A second round
+ * is needed only when OpenBLAS meets two of its callers at the same time for the first time after the warm-up, which a
+ * busy machine may put off: it then maps one more buffer and keeps it. A leak would show in every round. */
 static void updates_take_nothing(const char *model, int B, int T, int threads)
 {
+    enum { ROUNDS = 6 };
     struct model_spec spec;
     struct err e;
     ck_assert_int_eq(model_spec_find(&spec, model, &e), 0);
@@ -122,23 +135,17 @@ static void updates_take_nothing(const char *model, int B, int T, int threads)
     net_init_params(&net, 1);
     int32_t *tokens = spec.kind == MODEL_GPT ? kit_tokens((size_t)(B * T), spec.V, 1) : NULL;
     const void *inputs = tokens ? (void *)tokens : kit_normal((size_t)(B * spec.dim[0]), 1, 1);
-    int calls = 0, blocks = 0;
-    for (int u = 0; u < 5; u++) {
-        if (u == 2) {
-            calls = own_calls;
-            blocks = in_use;
-        }
-        net_trace_reset(&net);
-        net_step(&net, inputs, tokens, 1, false);
-        net_step(&net, inputs, tokens, 1, true);
-        net_clip(&net, 1);
-        net_update(&net, &spec.optimizer, u + 1);
-        net_loss(&net, inputs, tokens);
+    update(&spec, inputs, tokens);
+    update(&spec, inputs, tokens);
+    int calls = own_calls, blocks = 1;
+    for (int round = 0; round < ROUNDS && blocks != 0; round++) {
+        int before = in_use;
+        update(&spec, inputs, tokens);
+        blocks = in_use - before;
     }
     calls = own_calls - calls; /* before Check allocates */
-    blocks = in_use - blocks;
     ck_assert_msg(calls == 0, "%s on %d threads: %d calls by the engine", model, threads, calls);
-    ck_assert_msg(blocks == 0, "%s on %d threads: %d more blocks in use", model, threads, blocks);
+    ck_assert_msg(blocks == 0, "%s on %d threads: every update leaves %d more blocks in use", model, threads, blocks);
     net_fini(&net);
     kit_release();
 }
