@@ -13,13 +13,14 @@
 
 /* Runs a call on every thread of the net's pool, or just here if that is one thread: for a team of one libgomp
  * would allocate memory each time, and the timed region allocates nothing. */
-#define ON_ALL_THREADS(net, call)         \
-    do {                                  \
-        if ((net)->threads == 1) {        \
-            call;                         \
-        } else {                          \
-            _Pragma("omp parallel") call; \
-        }                                 \
+#define ON_ALL_THREADS(net, call)                                                                             \
+    do {                                                                                                      \
+        int team_size = (net)->threads; /* scratch is planned for so many, whatever the pool's size is now */ \
+        if (team_size == 1) {                                                                                 \
+            call;                                                                                             \
+        } else {                                                                                              \
+            _Pragma("omp parallel num_threads(team_size)") call;                                              \
+        }                                                                                                     \
     } while (0)
 
 /* The calling thread's part [*first, *first + count) of n things; returns count. */
