@@ -47,6 +47,19 @@ static uint32_t run_tables(uint32_t c, const unsigned char *p, size_t n)
 #ifdef __x86_64__
 #include <immintrin.h>
 
+enum { FOLD_BYTES = 256 };
+
+static uint64_t fold_low, fold_high; /* what carries the halves of 16 bytes forward by FOLD_BYTES */
+
+/* x^n modulo the polynomial, with its bits reversed and one place up, as products of reversed operands need it. */
+static uint64_t power_of_x(int n)
+{
+    uint32_t c = 0x80000000u;
+    while (n-- > 0)
+        c = c & 1 ? c >> 1 ^ POLYNOMIAL : c >> 1;
+    return (uint64_t)c << 1;
+}
+
 static uint32_t shift_long[4][256], shift_short[4][256];
 
 /* One bit at a time through the zeros; every other value is a sum (exclusive or) of those 32. */
@@ -103,30 +116,74 @@ __attribute__((target("sse4.2"))) static uint32_t run_instruction(uint32_t start
         c = _mm_crc32_u8((uint32_t)c, *p++);
     return (uint32_t)c;
 }
+
+#define FOLDING "sse4.2,avx512f,vpclmulqdq"
+
+__attribute__((target(FOLDING))) static __m512i fold(__m512i sum, __m512i by, const unsigned char *next)
+{
+    __m512i low = _mm512_clmulepi64_epi128(sum, by, 0x00), high = _mm512_clmulepi64_epi128(sum, by, 0x11);
+    return _mm512_ternarylogic_epi64(low, high, _mm512_loadu_si512(next), 0x96); /* exclusive or of all three */
+}
+
+__attribute__((target(FOLDING))) static uint32_t run_folds(uint32_t start, const unsigned char *p, size_t n)
+{
+    if (n < 2 * FOLD_BYTES)
+        return run_instruction(start, p, n);
+    __m512i by = _mm512_broadcast_i32x4(_mm_set_epi64x((long long)fold_high, (long long)fold_low));
+    __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128);
+    __m512i d = _mm512_loadu_si512(p + 192);
+    a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)start)));
+    for (p += FOLD_BYTES, n -= FOLD_BYTES; n >= FOLD_BYTES; p += FOLD_BYTES, n -= FOLD_BYTES) {
+        a = fold(a, by, p);
+        b = fold(b, by, p + 64);
+        c = fold(c, by, p + 128);
+        d = fold(d, by, p + 192);
+    }
+    unsigned char folded[FOLD_BYTES];
+    _mm512_storeu_si512(folded, a);
+    _mm512_storeu_si512(folded + 64, b);
+    _mm512_storeu_si512(folded + 128, c);
+    _mm512_storeu_si512(folded + 192, d);
+    return run_instruction(run_instruction(0, folded, FOLD_BYTES), p, n);
+}
 #endif
 
 static void make_tables(void)
 {
     make_slices();
 #ifdef __x86_64__
+    fold_low = power_of_x(8 * FOLD_BYTES + 32);
+    fold_high = power_of_x(8 * FOLD_BYTES - 32);
     make_shift(shift_long, LONG_BYTES);
     make_shift(shift_short, SHORT_BYTES);
 #endif
 }
 
-uint32_t crc32c_portable(uint32_t crc, const void *data, size_t bytes)
+int crc32c_variants(struct crc32c_variant out[static CRC32C_VARIANTS_MAX])
 {
+    int n = 0;
     pthread_once(&once, make_tables);
-    return ~run_tables(~crc, data, bytes);
+    out[n++] = (struct crc32c_variant){"tables", run_tables};
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("sse4.2"))
+        out[n++] = (struct crc32c_variant){"crc32", run_instruction};
+    if (n == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq"))
+        out[n++] = (struct crc32c_variant){"vpclmulqdq", run_folds};
+#endif
+    return n;
+}
+
+static uint32_t (*best)(uint32_t, const unsigned char *, size_t);
+
+static void choose(void)
+{
+    struct crc32c_variant variants[CRC32C_VARIANTS_MAX];
+    best = variants[crc32c_variants(variants) - 1].run;
 }
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes)
 {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("sse4.2")) {
-        pthread_once(&once, make_tables);
-        return ~run_instruction(~crc, data, bytes);
-    }
-#endif
-    return crc32c_portable(crc, data, bytes);
+    static pthread_once_t chosen = PTHREAD_ONCE_INIT;
+    pthread_once(&chosen, choose);
+    return ~best(~crc, data, bytes);
 }

@@ -11,11 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The CRC of what crc stands for followed by these bytes; crc 0 begins. Uses the CPU's crc32 instruction where there
- * is one. */
+/* The CRC of what crc stands for followed by these bytes; crc 0 begins. Takes the best variant this CPU can run. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* The same by tables, on any CPU. */
-uint32_t crc32c_portable(uint32_t crc, const void *data, size_t bytes);
+/* Advances the bare register, without the inversions before and after. */
+struct crc32c_variant {
+    const char *name;
+    uint32_t (*run)(uint32_t reg, const unsigned char *data, size_t bytes);
+};
+
+enum { CRC32C_VARIANTS_MAX = 3 };
+
+/* Those that this CPU can run, slowest first; returns how many. For tests. */
+int crc32c_variants(struct crc32c_variant out[static CRC32C_VARIANTS_MAX]);
 
 #endif
