@@ -196,18 +196,22 @@ at out error.code 73
 at out saved null
 at out summary.step_s.n 1
 
-mkdir full
-echo old >full/old.json
-{
-    (
-        ulimit -f 1 # blocks: stands for a disk that fills up during the write
-        small --steps 50 --results-dir full 2>err
-        echo $? >status
-    )
-} | cat >out
-is 'a disk that fills up' "$(cat status)" 74
-holds 'the table is there too' grep -q '^step  ' out
-is 'the old result is as it was, and alone' "$(ls -A full) $(cat full/old.json)" 'old.json old'
+if [ "${SANITIZER-}" = tsan ]; then
+    skip 'a disk that fills up' 'this sanitizer itself starts with a large file'
+else
+    mkdir full
+    echo old >full/old.json
+    {
+        (
+            ulimit -f 1 # blocks: stands for a disk that fills up during the write
+            small --steps 50 --results-dir full 2>err
+            echo $? >status
+        )
+    } | cat >out
+    is 'a disk that fills up' "$(cat status)" 74
+    holds 'the table is there too' grep -q '^step  ' out
+    is 'the old result is as it was, and alone' "$(ls -A full) $(cat full/old.json)" 'old.json old'
+fi
 
 # --- two at once into one folder ---
 for writer in 1 2; do

@@ -41,6 +41,8 @@ tsan)
     need clang
     set -- CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
     export TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1
+    # libomp would undo the binding that a test gave its thread.
+    export KMP_AFFINITY=disabled
     # In one process: the child of a fork that uses no OpenMP itself dies in archer when it exits.
     export CK_FORK=no
     export SANITIZER=tsan
