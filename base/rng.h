@@ -19,8 +19,8 @@ struct rng {
 uint64_t rng_mix(uint64_t x); /* splitmix64 finaliser: a hash of 64 bits */
 void rng_init(struct rng *r, uint64_t seed, uint64_t key);
 uint64_t rng_next(struct rng *r);
-double rng_uniform(struct rng *r);                   /* [0, 1), 53 bits */
-uint64_t rng_below(struct rng *r, uint64_t n);       /* [0, n), unbiased, n > 0 */
-double rng_normal(struct rng *r);                    /* mean 0, deviation 1, polar method */
+double rng_uniform(struct rng *r);             /* [0, 1), 53 bits */
+uint64_t rng_below(struct rng *r, uint64_t n); /* [0, n), unbiased, n > 0 */
+double rng_normal(struct rng *r);              /* mean 0, deviation 1, polar method */
 
 #endif

@@ -48,7 +48,8 @@ static int plan_data(struct run *run, struct notes *notes, struct err *e)
         notes_add(notes, "the text has %d different characters; the model's vocabulary is %d instead of %d",
                   run->data.V, run->data.V, run->spec.V);
     run->spec.V = run->data.V;
-    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, o->rank, o->world, o->drop_last, o->seed, e);
+    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, o->rank, o->world, o->drop_last, o->seed,
+                        e);
 }
 
 size_t plan_batch_bytes(const struct run *run)
@@ -62,16 +63,17 @@ size_t plan_batch_bytes(const struct run *run)
 static int plan_memory(struct run *run, struct err *e)
 {
     const struct run_options *o = &run->options;
-    run->planned_bytes = run->net.memory.bytes + plan_batch_bytes(run) + 2 * run->data.n +
-                         (uint64_t)o->threads * BLAS_BUFFER_BYTES;
+    run->planned_bytes =
+        run->net.memory.bytes + plan_batch_bytes(run) + 2 * run->data.n + (uint64_t)o->threads * BLAS_BUFFER_BYTES;
     if (o->memory_limit_bytes <= 0 || (double)run->planned_bytes <= o->memory_limit_bytes)
         return 0;
-    return err_set(e, ERR_MEMORY,
-                   "%s with batch %d x sequence %d needs %.0f MB (%.0f MB of it weights, gradients and moments), but only "
-                   "%.0f MB are there (%s); lower --batch or --seq, or take a smaller model",
-                   o->model, o->batch, o->seq, (double)run->planned_bytes * 1e-6,
-                   (double)run->net.layout.params * (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW ? 16 : 8) * 1e-6,
-                   o->memory_limit_bytes * 1e-6, o->memory_limit_source ? o->memory_limit_source : "free memory");
+    return err_set(
+        e, ERR_MEMORY,
+        "%s with batch %d x sequence %d needs %.0f MB (%.0f MB of it weights, gradients and moments), but only "
+        "%.0f MB are there (%s); lower --batch or --seq, or take a smaller model",
+        o->model, o->batch, o->seq, (double)run->planned_bytes * 1e-6,
+        (double)run->net.layout.params * (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW ? 16 : 8) * 1e-6,
+        o->memory_limit_bytes * 1e-6, o->memory_limit_source ? o->memory_limit_source : "free memory");
 }
 
 int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e)

@@ -21,20 +21,20 @@
 #include "model/kernels.h"
 
 enum {
-    STEPS_MIN = 5,            /* by time: at least this many */
+    STEPS_MIN = 5,             /* by time: at least this many */
     STEPS_MAX_BY_TIME = 20000, /* and at most this many: tiny models would fill memory with samples */
     FLOOR_MAX = 16,
     FLOOR_MIN = 3,
-    FLOOR_SHARE = 8,          /* about one part in eight of the time goes to floor passes */
+    FLOOR_SHARE = 8, /* about one part in eight of the time goes to floor passes */
 };
 
 /* ---- one step ---- */
 
-struct worker { /* what run_execute needs besides the run */
-    void *inputs;       /* [accum][B][T] ids, or [accum][B][dim] values */
+struct worker {   /* what run_execute needs besides the run */
+    void *inputs; /* [accum][B][T] ids, or [accum][B][dim] values */
     int32_t *targets;
-    struct rng rng;     /* MLP inputs */
-    int64_t update;     /* optimizer updates so far */
+    struct rng rng;        /* MLP inputs */
+    int64_t update;        /* optimizer updates so far */
     double layer_s[64][3]; /* of the step in progress, by layer + 1 and kind */
 };
 
@@ -169,7 +169,9 @@ static int grow(struct run *run, struct err *e)
     if (run->n < run->capacity)
         return 0;
     size_t layers = plan_layers(&run->spec);
-    size_t capacity = run->options.steps > 0 ? (size_t)run->options.steps : run->capacity ? 2 * (size_t)run->capacity : 64;
+    size_t capacity = run->options.steps > 0 ? (size_t)run->options.steps
+                      : run->capacity        ? 2 * (size_t)run->capacity
+                                             : 64;
     void *sample = realloc(run->sample, capacity * sizeof *run->sample);
     if (sample)
         run->sample = sample;
@@ -221,7 +223,8 @@ static int warm_up(struct run *run, struct worker *w, const struct reporter *r, 
         if (i == 0)
             run->warmup_first_s = s.step_s;
         if (!isfinite(s.loss))
-            return err_set(e, ERR_WRONG_RESULT, "the loss is %f in warm-up step %d: not a finite number", (double)s.loss, i);
+            return err_set(e, ERR_WRONG_RESULT, "the loss is %f in warm-up step %d: not a finite number",
+                           (double)s.loss, i);
     }
     return 0;
 }
@@ -263,7 +266,8 @@ static int timed_steps(struct run *run, struct worker *w, const struct reporter 
             run->net.param[run->net.layout.params - 1] = NAN;
         struct run_sample s = one_step(run, w, run->n);
         if (!isfinite(s.loss))
-            return err_set(e, ERR_WRONG_RESULT, "the loss is %f in step %d: not a finite number, so the run is void from there",
+            return err_set(e, ERR_WRONG_RESULT,
+                           "the loss is %f in step %d: not a finite number, so the run is void from there",
                            (double)s.loss, run->n);
         run->sample[run->n++] = s;
         loss = s.loss;
@@ -341,7 +345,8 @@ int run_execute(struct run *run, void (*progress)(void *ctx, const struct run_pr
     if (run->spec.kind == MODEL_GPT && w->inputs)
         w->targets = (int32_t *)((char *)w->inputs + bytes / 2);
     rng_init(&w->rng, run->options.seed, (uint64_t)run->options.rank + 1000);
-    int result = w->inputs ? net_take(&run->net, e) : err_set(e, ERR_MEMORY, "no memory for %zu bytes of batches", bytes);
+    int result =
+        w->inputs ? net_take(&run->net, e) : err_set(e, ERR_MEMORY, "no memory for %zu bytes of batches", bytes);
     if (result == 0)
         result = train(run, w, &r, e);
     if (run->peak_rss_bytes == 0)

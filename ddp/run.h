@@ -23,26 +23,26 @@
 #include "model/net.h"
 
 struct run_options {
-    const char *model;     /* "shakespeare-char" unless told otherwise */
-    int batch, seq;        /* 0: the model's own */
-    int steps;             /* -1: by time */
-    double time_s;         /* 60 unless told otherwise */
-    int warmup;            /* 2 unless told otherwise */
-    int threads;           /* resolved by the caller (probe's default or the user's); > 0 */
-    uint64_t seed;         /* 1 unless told otherwise */
-    double lr;             /* < 0: the model's own */
-    double clip;           /* 0: off */
-    int accum;             /* micro-batches per update, 1 unless told otherwise */
-    const char *data;      /* NULL: built-in */
+    const char *model;             /* "shakespeare-char" unless told otherwise */
+    int batch, seq;                /* 0: the model's own */
+    int steps;                     /* -1: by time */
+    double time_s;                 /* 60 unless told otherwise */
+    int warmup;                    /* 2 unless told otherwise */
+    int threads;                   /* resolved by the caller (probe's default or the user's); > 0 */
+    uint64_t seed;                 /* 1 unless told otherwise */
+    double lr;                     /* < 0: the model's own */
+    double clip;                   /* 0: off */
+    int accum;                     /* micro-batches per update, 1 unless told otherwise */
+    const char *data;              /* NULL: built-in */
     const char *checkpoint, *save; /* NULL: none */
-    double split;          /* share of the data that trains, 1 = all of it */
-    int eval_batches;      /* batches of the validation part whose mean loss is taken at the end; 0: none */
-    int rank, world;       /* 0 of 1 on one node */
+    double split;                  /* share of the data that trains, 1 = all of it */
+    int eval_batches;              /* batches of the validation part whose mean loss is taken at the end; 0: none */
+    int rank, world;               /* 0 of 1 on one node */
     bool drop_last;
-    bool floor;            /* measure the floor too (on unless told otherwise) */
-    double memory_limit_bytes; /* lower of free memory and group limits, from the probe; 0: unknown */
+    bool floor;                      /* measure the floor too (on unless told otherwise) */
+    double memory_limit_bytes;       /* lower of free memory and group limits, from the probe; 0: unknown */
     const char *memory_limit_source; /* where that number comes from, for the error sentence */
-    int poison_step;       /* test hook: one parameter set to NaN before this timed step; -1: never */
+    int poison_step;                 /* test hook: one parameter set to NaN before this timed step; -1: never */
     const volatile sig_atomic_t *stop;
 };
 
@@ -53,8 +53,8 @@ struct run_sample {
 };
 
 struct run_progress {
-    const char *stage; /* "warm-up", "training", "floor", "validation" */
-    int done, total;   /* total < 0: by time */
+    const char *stage;       /* "warm-up", "training", "floor", "validation" */
+    int done, total;         /* total < 0: by time */
     double elapsed_s, eta_s; /* eta < 0: unknown */
     float loss;
 };
@@ -74,17 +74,17 @@ struct run {
     uint64_t planned_bytes; /* net memory + batch buffers + samples + OpenBLAS's buffers, known before taking */
     int capacity, n;        /* timed samples */
     struct run_sample *sample;
-    double warmup_first_s;  /* first warm-up step, which pays for page faults and thread start */
-    double *layer_s;        /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
-    double *ready_s;        /* [capacity][tensors]: seconds from the step's start to gradient ready */
+    double warmup_first_s; /* first warm-up step, which pays for page faults and thread start */
+    double *layer_s;       /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
+    double *ready_s;       /* [capacity][tensors]: seconds from the step's start to gradient ready */
     int floor_n;
-    double floor_s[16];     /* steps with the null kernels, i.e. matrix products only */
-    double stamp_cost_ns;   /* measured cost of one time stamp */
+    double floor_s[16];   /* steps with the null kernels, i.e. matrix products only */
+    double stamp_cost_ns; /* measured cost of one time stamp */
     int stamps_per_step;
     int64_t allocated_in_timed_region; /* bytes by which the heap grew between first and last timed step: 0 */
-    uint64_t peak_rss_bytes; /* VmHWM at the end */
-    double eval_loss;        /* NaN without validation */
-    uint64_t param_checksum; /* FNV-1a over the parameters' bytes at the end */
+    uint64_t peak_rss_bytes;           /* VmHWM at the end */
+    double eval_loss;                  /* NaN without validation */
+    uint64_t param_checksum;           /* FNV-1a over the parameters' bytes at the end */
     bool interrupted;
 };
 

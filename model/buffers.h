@@ -28,27 +28,27 @@ struct net_buffers {
     int head_rows;  /* rows whose logits exist at the same time */
     size_t partial; /* floats per thread in reduce */
 
-    float *residual; /* [2L + 1][BT][C]: before ln1, before ln2 of each layer, before lnf */
+    float *residual;    /* [2L + 1][BT][C]: before ln1, before ln2 of each layer, before lnf */
     float *mean, *rstd; /* [2L + 1][BT] */
-    float *qkv;      /* [L][BT][3C] */
-    float *attention; /* [L][BT][C] */
-    float *pre_gelu; /* [L][BT][4C], without the bias */
-    float *lse;      /* [L][B][NH][T] */
+    float *qkv;         /* [L][BT][3C] */
+    float *attention;   /* [L][BT][C] */
+    float *pre_gelu;    /* [L][BT][4C], without the bias */
+    float *lse;         /* [L][B][NH][T] */
 
-    float *norm;     /* [BT][C] output of the current norm */
-    float *branch;   /* [BT][C] what is added to the residual; in backward the gradient of norm */
-    float *act;      /* [mlp_rows][4C] */
-    float *d_act;    /* [mlp_rows][4C] */
-    float *logits;   /* [head_rows][V] */
+    float *norm;       /* [BT][C] output of the current norm */
+    float *branch;     /* [BT][C] what is added to the residual; in backward the gradient of norm */
+    float *act;        /* [mlp_rows][4C] */
+    float *d_act;      /* [mlp_rows][4C] */
+    float *logits;     /* [head_rows][V] */
     float *d_residual; /* [BT][C] */
-    float *d_qkv;    /* [BT][3C] */
-    float *scores;   /* [threads][2][QUERY_BLOCK][T] */
-    float *delta;    /* [threads][QUERY_BLOCK] */
-    float *reduce;   /* [threads][partial]: column sums of each thread before they are added */
-    double *loss;    /* [threads] sums of doubles, one cache line each */
+    float *d_qkv;      /* [BT][3C] */
+    float *scores;     /* [threads][2][QUERY_BLOCK][T] */
+    float *delta;      /* [threads][QUERY_BLOCK] */
+    float *reduce;     /* [threads][partial]: column sums of each thread before they are added */
+    double *loss;      /* [threads] sums of doubles, one cache line each */
 
-    float *hidden;   /* MLP: [B][dim[1]] before GELU */
-    float *output;   /* MLP: [B][dim[layers]] */
+    float *hidden; /* MLP: [B][dim[1]] before GELU */
+    float *output; /* MLP: [B][dim[layers]] */
 };
 
 /* Plans bytes under name; *pointer is set by net_take. */

@@ -13,10 +13,10 @@
 void gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
           float beta, float *c, int ldc);
 
-void gemm_set_threads(int n); /* OpenBLAS and OpenMP alike: one pool */
-const char *gemm_core(void);  /* kernel OpenBLAS runs, e.g. "SkylakeX" */
+void gemm_set_threads(int n);   /* OpenBLAS and OpenMP alike: one pool */
+const char *gemm_core(void);    /* kernel OpenBLAS runs, e.g. "SkylakeX" */
 const char *gemm_version(void); /* "0.3.21" */
-bool gemm_is_openmp(void);    /* the OpenMP build is the one loaded */
+bool gemm_is_openmp(void);      /* the OpenMP build is the one loaded */
 
 struct gemm_rate {
     double flops_per_s;    /* best of several products of 768 x 3072 x 768 on the given threads */

@@ -76,8 +76,8 @@ void gpt_plan(struct net *net)
 
 /* The place of norm number i (0: ln1 of layer 0, 1: ln2 of layer 0, ... 2L: lnf). */
 struct norm_place {
-    float *x, *mean, *rstd;     /* input [BT][C] and moments [BT] */
-    const float *w, *b;         /* parameters [C] */
+    float *x, *mean, *rstd; /* input [BT][C] and moments [BT] */
+    const float *w, *b;     /* parameters [C] */
     float *dw, *db;
     int dw_index, db_index;
 };
@@ -118,7 +118,8 @@ static struct layer_buffers layer_buffers(const struct net *net, int layer)
 static void next_norm(struct net *net, int i, const float *bias)
 {
     struct norm_place from = norm_place(net, i), to = norm_place(net, i + 1);
-    ops_residual_layernorm(net, to.x, net->buffers->norm, to.mean, to.rstd, from.x, net->buffers->branch, bias, to.w, to.b);
+    ops_residual_layernorm(net, to.x, net->buffers->norm, to.mean, to.rstd, from.x, net->buffers->branch, bias, to.w,
+                           to.b);
 }
 
 static void forward_layer(struct net *net, int layer)
@@ -260,8 +261,8 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
         attention_part_backward(net, layer, accumulate);
         t = trace_phase(net, PHASE_BACKWARD, layer, t);
     }
-    ops_embed_backward(net, find(net->grad, &net->layout, net->layout.wte), find(net->grad, &net->layout, net->layout.wpe),
-                       b->d_residual, tokens, accumulate);
+    ops_embed_backward(net, find(net->grad, &net->layout, net->layout.wte),
+                       find(net->grad, &net->layout, net->layout.wpe), b->d_residual, tokens, accumulate);
     trace_ready(net, net->layout.wpe);
     trace_ready(net, net->layout.wte);
     trace_phase(net, PHASE_BACKWARD, -1, t);

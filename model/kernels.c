@@ -9,7 +9,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows, int C)
+static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows,
+                      int C)
 {
 }
 static void residual_layernorm(float *sum, float *out, float *mean, float *rstd, const float *x, const float *delta,
@@ -42,8 +43,8 @@ static void softmax_causal(float *s, float *lse, int rows, int cols, int ld, int
 static void softmax_causal_again(float *s, const float *lse, int rows, int cols, int ld, int first, float scale_by)
 {
 }
-static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld, int first,
-                                    float scale_by)
+static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld,
+                                    int first, float scale_by)
 {
 }
 static void row_dot(float *out, const float *a, int lda, const float *b, int ldb, int rows, int n)
@@ -112,11 +113,14 @@ static bool runnable(const struct kernels *k)
     return k == &kernels_reference || k == &kernels_null;
 }
 
-static const struct kernels *const sets[] = { /* widest first */
+static const struct kernels *const sets[] = {
+/* widest first */
 #ifdef __x86_64__
-    &kernels_avx512, &kernels_avx2,
+    &kernels_avx512,
+    &kernels_avx2,
 #endif
-    &kernels_reference, &kernels_null,
+    &kernels_reference,
+    &kernels_null,
 };
 
 const struct kernels *kernels_best(void)

@@ -18,9 +18,9 @@
 
 struct adamw {
     float lr, beta1, beta2, eps;
-    float shrink;                  /* 1 - lr * weight_decay, or 1 */
-    float step;                    /* lr / (1 - beta1^t) */
-    float inv_sqrt_correction2;    /* 1 / sqrt(1 - beta2^t) */
+    float shrink;               /* 1 - lr * weight_decay, or 1 */
+    float step;                 /* lr / (1 - beta1^t) */
+    float inv_sqrt_correction2; /* 1 / sqrt(1 - beta2^t) */
 };
 
 struct kernels {
@@ -64,10 +64,12 @@ struct kernels {
 
     /* logits[rows][V] with targets; returns the summed loss -log softmax[target]. With grad the logits become
      * grad_scale * (softmax - onehot). */
-    double (*softmax_cross_entropy)(float *logits, const int32_t *targets, int rows, int V, float grad_scale, bool grad);
+    double (*softmax_cross_entropy)(float *logits, const int32_t *targets, int rows, int V, float grad_scale,
+                                    bool grad);
 
     /* x[rows][C] = wte[token] + wpe[(row0 + row) % T]; rows are numbered from row0 in the [B][T] batch. */
-    void (*embed)(float *x, const float *wte, const float *wpe, const int32_t *tokens, int rows, int row0, int T, int C);
+    void (*embed)(float *x, const float *wte, const float *wpe, const int32_t *tokens, int rows, int row0, int T,
+                  int C);
     void (*add)(float *y, const float *x, size_t n); /* y += x */
 
     void (*adamw)(float *p, const float *g, float *m, float *v, size_t n, const struct adamw *h);

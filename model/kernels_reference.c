@@ -19,7 +19,8 @@ static void layernorm_again(float *out, const float *x, const float *mean, const
             out[cell(i, C, j)] = (x[cell(i, C, j)] - mean[i]) * rstd[i] * w[j] + (b ? b[j] : 0);
 }
 
-static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows, int C)
+static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows,
+                      int C)
 {
     for (int i = 0; i < rows; i++) {
         double sum = 0, square = 0;
@@ -156,8 +157,8 @@ static void softmax_causal_again(float *s, const float *lse, int rows, int cols,
             s[cell(i, ld, j)] = j <= first + i ? expf(s[cell(i, ld, j)] * scale - lse[i]) : 0;
 }
 
-static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld, int first,
-                                    float scale)
+static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld,
+                                    int first, float scale)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)

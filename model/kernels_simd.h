@@ -48,7 +48,8 @@ static inline void row_moments(const float *x, int C, float *mean, float *rstd)
     *rstd = 1.0f / sqrtf(vsum(square) / (float)C + 1e-5f);
 }
 
-static inline void row_normalise(float *out, const float *x, float mean, float rstd, const float *w, const float *b, int C)
+static inline void row_normalise(float *out, const float *x, float mean, float rstd, const float *w, const float *b,
+                                 int C)
 {
     vf m = vset(mean), r = vset(rstd);
     if (b)
@@ -59,7 +60,8 @@ static inline void row_normalise(float *out, const float *x, float mean, float r
             STORE(out, j, C, (LOAD(x, j, C) - m) * r * LOAD(w, j, C));
 }
 
-static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows, int C)
+static void layernorm(float *out, float *mean, float *rstd, const float *x, const float *w, const float *b, int rows,
+                      int C)
 {
     for (int i = 0; i < rows; i++) {
         row_moments(cat(x, i, C), C, &mean[i], &rstd[i]);
@@ -177,37 +179,37 @@ static inline vf gelu_erf(vf v, vf *derivative)
     return v * phi;
 }
 
-#define GELU_PAIR(form)                                                                                                \
-    static void bias_##form(float *out, const float *x, const float *b, int rows, int C)                               \
-    {                                                                                                                  \
-        for (int i = 0; i < rows; i++) {                                                                               \
-            const float *xi = cat(x, i, C);                                                                            \
-            float *o = at(out, i, C);                                                                                  \
-            FOR_ROW (j, C) {                                                                                           \
-                vf unused, v = LOAD(xi, j, C);                                                                         \
-                if (b)                                                                                                 \
-                    v += LOAD(b, j, C);                                                                                \
-                STORE(o, j, C, form(v, &unused));                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void bias_##form##_backward(float *act, float *d, float *db, const float *x, const float *b, int rows,      \
-                                       int C)                                                                          \
-    {                                                                                                                  \
-        for (int i = 0; i < rows; i++) {                                                                               \
-            const float *xi = cat(x, i, C);                                                                            \
-            float *a = at(act, i, C), *di = at(d, i, C);                                                               \
-            FOR_ROW (j, C) {                                                                                           \
-                vf slope, v = LOAD(xi, j, C);                                                                          \
-                if (b)                                                                                                 \
-                    v += LOAD(b, j, C);                                                                                \
-                STORE(a, j, C, form(v, &slope));                                                                       \
-                vf g = LOAD(di, j, C) * slope;                                                                         \
-                STORE(di, j, C, g);                                                                                    \
-                if (db)                                                                                                \
-                    STORE(db, j, C, LOAD(db, j, C) + g);                                                               \
-            }                                                                                                          \
-        }                                                                                                              \
+#define GELU_PAIR(form)                                                                                           \
+    static void bias_##form(float *out, const float *x, const float *b, int rows, int C)                          \
+    {                                                                                                             \
+        for (int i = 0; i < rows; i++) {                                                                          \
+            const float *xi = cat(x, i, C);                                                                       \
+            float *o = at(out, i, C);                                                                             \
+            FOR_ROW (j, C) {                                                                                      \
+                vf unused, v = LOAD(xi, j, C);                                                                    \
+                if (b)                                                                                            \
+                    v += LOAD(b, j, C);                                                                           \
+                STORE(o, j, C, form(v, &unused));                                                                 \
+            }                                                                                                     \
+        }                                                                                                         \
+    }                                                                                                             \
+    static void bias_##form##_backward(float *act, float *d, float *db, const float *x, const float *b, int rows, \
+                                       int C)                                                                     \
+    {                                                                                                             \
+        for (int i = 0; i < rows; i++) {                                                                          \
+            const float *xi = cat(x, i, C);                                                                       \
+            float *a = at(act, i, C), *di = at(d, i, C);                                                          \
+            FOR_ROW (j, C) {                                                                                      \
+                vf slope, v = LOAD(xi, j, C);                                                                     \
+                if (b)                                                                                            \
+                    v += LOAD(b, j, C);                                                                           \
+                STORE(a, j, C, form(v, &slope));                                                                  \
+                vf g = LOAD(di, j, C) * slope;                                                                    \
+                STORE(di, j, C, g);                                                                               \
+                if (db)                                                                                           \
+                    STORE(db, j, C, LOAD(db, j, C) + g);                                                          \
+            }                                                                                                     \
+        }                                                                                                         \
     }
 
 GELU_PAIR(gelu_tanh)
@@ -274,8 +276,8 @@ static void softmax_causal_again(float *s, const float *lse, int rows, int cols,
     }
 }
 
-static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld, int first,
-                                    float scale)
+static void softmax_causal_backward(float *dp, const float *p, const float *delta, int rows, int cols, int ld,
+                                    int first, float scale)
 {
     for (int i = 0; i < rows; i++) {
         float *row = at(dp, i, ld);
@@ -347,15 +349,16 @@ static void embed(float *x, const float *wte, const float *wpe, const int32_t *t
 
 static void add(float *y, const float *x, size_t n)
 {
-    FOR_ARRAY (j, n)
-        STOREZ(y, j, n, LOADZ(y, j, n) + LOADZ(x, j, n));
+    FOR_ARRAY(j, n)
+    STOREZ(y, j, n, LOADZ(y, j, n) + LOADZ(x, j, n));
 }
 
 static void adamw(float *p, const float *g, float *m, float *v, size_t n, const struct adamw *h)
 {
     vf b1 = vset(h->beta1), c1 = vset(1 - h->beta1), b2 = vset(h->beta2), c2 = vset(1 - h->beta2);
     vf shrink = vset(h->shrink), step = vset(h->step), correct = vset(h->inv_sqrt_correction2), eps = vset(h->eps);
-    FOR_ARRAY (j, n) {
+    FOR_ARRAY(j, n)
+    {
         vf gj = LOADZ(g, j, n);
         vf mj = vfma(b1, LOADZ(m, j, n), c1 * gj);
         vf vj = vfma(b2, LOADZ(v, j, n), c2 * gj * gj);
@@ -369,8 +372,8 @@ static void adamw(float *p, const float *g, float *m, float *v, size_t n, const 
 static void sgd(float *p, const float *g, size_t n, float lr, float shrink)
 {
     vf s = vset(shrink), l = vset(lr);
-    FOR_ARRAY (j, n)
-        STOREZ(p, j, n, vfnma(l, LOADZ(g, j, n), LOADZ(p, j, n) * s));
+    FOR_ARRAY(j, n)
+    STOREZ(p, j, n, vfnma(l, LOADZ(g, j, n), LOADZ(p, j, n) * s));
 }
 
 /* Float vectors over blocks of 4096, blocks added in double. */
@@ -392,18 +395,18 @@ static double sum_squares(const float *x, size_t n)
 static void scale(float *x, size_t n, float factor)
 {
     vf f = vset(factor);
-    FOR_ARRAY (j, n)
-        STOREZ(x, j, n, LOADZ(x, j, n) * f);
+    FOR_ARRAY(j, n)
+    STOREZ(x, j, n, LOADZ(x, j, n) * f);
 }
 
-#define KERNELS_TABLE(set_name)                                                                                        \
-    {                                                                                                                  \
-        .name = set_name, .layernorm = layernorm, .residual_layernorm = residual_layernorm,                            \
-        .layernorm_again = layernorm_again, .layernorm_backward = layernorm_backward, .add_bias = add_bias,            \
-        .column_sum = column_sum, .bias_gelu_tanh = bias_gelu_tanh, .bias_gelu_tanh_backward = bias_gelu_tanh_backward, \
-        .bias_gelu_erf = bias_gelu_erf, .bias_gelu_erf_backward = bias_gelu_erf_backward,                              \
-        .softmax_causal = softmax_causal, .softmax_causal_again = softmax_causal_again,                                \
-        .softmax_causal_backward = softmax_causal_backward, .row_dot = row_dot,                                        \
-        .softmax_cross_entropy = softmax_cross_entropy, .embed = embed, .add = add, .adamw = adamw, .sgd = sgd,        \
-        .sum_squares = sum_squares, .scale = scale,                                                                    \
+#define KERNELS_TABLE(set_name)                                                                             \
+    {                                                                                                       \
+        .name = set_name, .layernorm = layernorm, .residual_layernorm = residual_layernorm,                 \
+        .layernorm_again = layernorm_again, .layernorm_backward = layernorm_backward, .add_bias = add_bias, \
+        .column_sum = column_sum, .bias_gelu_tanh = bias_gelu_tanh,                                         \
+        .bias_gelu_tanh_backward = bias_gelu_tanh_backward, .bias_gelu_erf = bias_gelu_erf,                 \
+        .bias_gelu_erf_backward = bias_gelu_erf_backward, .softmax_causal = softmax_causal,                 \
+        .softmax_causal_again = softmax_causal_again, .softmax_causal_backward = softmax_causal_backward,   \
+        .row_dot = row_dot, .softmax_cross_entropy = softmax_cross_entropy, .embed = embed, .add = add,     \
+        .adamw = adamw, .sgd = sgd, .sum_squares = sum_squares, .scale = scale,                             \
     }

@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #include <stddef.h>
 
+/* A table, one operation a line. */
+/* clang-format off */
 #if SIMD_WIDTH == 16
 
 typedef __m512 vf;
@@ -85,6 +87,7 @@ static inline vf vscale2(vf x, vf n)
 static inline vf vkeep(vf x, int keep) { return _mm256_and_ps(x, _mm256_castsi256_ps(lanes_below(keep))); }
 
 #endif
+/* clang-format on */
 
 /*
  * e^x to about 1 ulp for x in [-87.3, 88.3]; smaller x give 1.2e-38 or less, larger 2.2e38 (so a sum of

@@ -21,8 +21,8 @@ enum optimizer_kind { OPTIMIZER_ADAMW, OPTIMIZER_SGD };
 struct optimizer_spec {
     enum optimizer_kind kind;
     float lr;
-    float beta1, beta2, eps;  /* AdamW */
-    float weight_decay;       /* on tensors with decay set only */
+    float beta1, beta2, eps; /* AdamW */
+    float weight_decay;      /* on tensors with decay set only */
 };
 
 struct model_spec {
@@ -30,10 +30,10 @@ struct model_spec {
     enum model_kind kind;
     int L, NH, C, V, context; /* GPT: L layers of NH heads, width C, vocabulary V, positions */
     bool bias;
-    int layers;               /* MLP: number of linear layers, 1 or 2, GELU between them */
-    int dim[3];               /* MLP: widths, dim[0] inputs .. dim[layers] outputs */
+    int layers; /* MLP: number of linear layers, 1 or 2, GELU between them */
+    int dim[3]; /* MLP: widths, dim[0] inputs .. dim[layers] outputs */
     struct optimizer_spec optimizer;
-    int batch, seq;           /* what a run uses unless told otherwise; seq is 1 for an MLP */
+    int batch, seq; /* what a run uses unless told otherwise; seq is 1 for an MLP */
 };
 
 struct tensor {
@@ -54,8 +54,8 @@ struct layout {
     int n;         /* tensors */
     size_t params; /* unique parameters: the sum of counts */
     struct tensor tensor[TENSORS_MAX];
-    int wte, wpe, lnf_w, lnf_b;       /* indices; -1 where the model has none */
-    int block[64][BLOCK_TENSORS];     /* indices by layer; -1 where the model has none */
+    int wte, wpe, lnf_w, lnf_b;   /* indices; -1 where the model has none */
+    int block[64][BLOCK_TENSORS]; /* indices by layer; -1 where the model has none */
 };
 
 /* NULL-terminated names of the built-in models. */
