@@ -254,6 +254,8 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
     }
     if (!grad)
         return (float)(loss / BT);
+    if (net->head_done)
+        net->head_done(net->ready_ctx, clock_now_ns());
     norm_backward(net, 2 * L, true, accumulate);
     t = trace_phase(net, PHASE_BACKWARD, L, t);
     for (int layer = L - 1; layer >= 0; layer--) {

@@ -54,6 +54,12 @@ struct net {
     struct net_trace trace;
     void (*ready)(void *ctx, const struct tensor *tensor, uint64_t now_ns); /* may be NULL */
     void *ready_ctx;
+    /* The tied embedding in two parts, for callers that want its dense part early. With apart set, backward leaves in
+     * grad only what the head gives to wte, calls head_done when that is complete, and puts the lookup's gradients into
+     * apart[apart_row[i]][C] (+=) for position i of [B][T]; the caller has cleared it and adds it to grad later. */
+    void (*head_done)(void *ctx, uint64_t now_ns);
+    float *apart;
+    const int32_t *apart_row;
     struct net_buffers *buffers; /* activations, private to model/ */
     int threads;
 };

@@ -46,7 +46,8 @@ static void share_embed_backward(struct net *net, float *d_wte, float *d_wpe, co
             memset(d_wpe + cells(t, C) + c0, 0, (size_t)columns * sizeof *d_wpe);
     for (int i = 0; i < net->B * net->T; i++) {
         const float *d = dx + cells(i, C) + c0;
-        net->k->add(d_wte + cells(tokens[i], C) + c0, d, (size_t)columns);
+        float *row = net->apart ? net->apart + cells(net->apart_row[i], C) : d_wte + cells(tokens[i], C);
+        net->k->add(row + c0, d, (size_t)columns);
         net->k->add(d_wpe + cells(i % net->T, C) + c0, d, (size_t)columns);
     }
 }

@@ -98,7 +98,7 @@ static void check_sizes(const struct kit_options *options, int least_world, int 
         kit_open(w.rings, world, options);
         for (size_t k = 0; k < sizeof awkward / sizeof *awkward; k++)
             check_exact(&w, awkward[k]);
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 
@@ -126,7 +126,7 @@ START_TEST(allreduce_survives_tiny_socket_buffers)
             struct work w = {.world = world};
             kit_open(w.rings, world, &options);
             check_exact(&w, 30011);
-            kit_close(w.rings, world);
+            kit_close_rings(w.rings, world);
         }
     }
 }
@@ -140,7 +140,7 @@ START_TEST(allreduce_pipelines_many_segments)
         kit_open(w.rings, world, &(struct kit_options){.link = KIT_UNIX, .segment_bytes = 1});
         ck_assert_uint_eq(w.rings[0].segment_bytes, 64);
         check_exact(&w, 20001);
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 END_TEST
@@ -167,7 +167,7 @@ START_TEST(all_ranks_get_the_same_bits)
         for (int r = 0; r < world; r++)
             ck_assert_mem_eq(w.data[r], w.data[0], w.count * sizeof(float));
         free_data(&w);
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(two_ranks_get_the_same_bits_directly_and_by_the_ring)
         ck_assert_mem_eq(w.data[0], w.data[1], w.count * sizeof(float));
         result[direct] = w.data[0];
         free(w.data[1]);
-        kit_close(w.rings, 2);
+        kit_close_rings(w.rings, 2);
     }
     ck_assert_mem_eq(result[0], result[1], 50021 * sizeof(float));
     free(result[0]);
@@ -219,7 +219,7 @@ START_TEST(broadcast_gives_everyone_the_root_s_bytes)
                 }
                 free_data(&w);
             }
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(barrier_lets_nobody_through_before_all_are_there)
         kit_each_rank(world, meet, &w);
         for (int r = 0; r < world; r++)
             ck_assert_int_eq(w.rc[r], 0);
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 END_TEST
@@ -264,7 +264,7 @@ START_TEST(bytes_are_those_of_the_ring)
             ck_assert_uint_eq(w.call[r].received_bytes, right);
         }
         free_data(&w);
-        kit_close(w.rings, world);
+        kit_close_rings(w.rings, world);
     }
 }
 END_TEST
@@ -296,7 +296,7 @@ START_TEST(times_tell_waiting_from_moving)
     ck_assert_uint_ge(w.call[1].wait_ns, 90000000);
     ck_assert_uint_lt(w.call[0].wait_ns, w.call[1].wait_ns / 2);
     free_data(&w);
-    kit_close(w.rings, 2);
+    kit_close_rings(w.rings, 2);
 }
 END_TEST
 
@@ -313,7 +313,7 @@ START_TEST(tcp_sockets_send_without_delay)
             ck_assert_int_ne(on, 0);
             ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
         }
-    kit_close(rings, 2);
+    kit_close_rings(rings, 2);
 }
 END_TEST
 

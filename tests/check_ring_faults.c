@@ -303,7 +303,7 @@ START_TEST(ranks_at_different_places_are_told_apart)
         check_names(&p.e[0], ERR_PROTOCOL, "rank1");
         ck_assert_msg(strstr(p.e[0].text, there[what]) && strstr(p.e[0].text, "bucket 3, all-reduce"), "%s",
                       p.e[0].text);
-        kit_close(p.rings, 2);
+        kit_close_rings(p.rings, 2);
     }
 }
 END_TEST

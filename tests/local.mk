@@ -36,6 +36,8 @@ tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.
 # between ranks
 CHECK_TESTS += tests/check_bucket tests/check_frame tests/check_ring tests/check_ring_faults
 CHECK_TESTS += tests/check_overlap
+CHECK_TESTS += tests/check_reduce
+tests_check_reduce_SOURCES = tests/check_reduce.c tests/ring_kit.c tests/ring_kit.h tests/kit.c tests/kit.h
 tests_check_overlap_SOURCES = tests/check_overlap.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tests/ring_kit.h

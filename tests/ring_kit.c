@@ -81,7 +81,7 @@ void kit_open(struct ring *rings, int world, const struct kit_options *options)
     }
 }
 
-void kit_close(struct ring *rings, int world)
+void kit_close_rings(struct ring *rings, int world)
 {
     for (int r = 0; r < world; r++)
         ring_fini(&rings[r]);

@@ -30,7 +30,7 @@ struct ring_options kit_ring_options(int rank, int world, int next_fd, int prev_
 
 /* A whole ring of world ranks, and its end. */
 void kit_open(struct ring *rings, int world, const struct kit_options *options);
-void kit_close(struct ring *rings, int world);
+void kit_close_rings(struct ring *rings, int world);
 
 /* work(rank, ctx) on a thread for each rank; returns when all have returned. */
 void kit_each_rank(int world, void (*work)(int rank, void *ctx), void *ctx);
