@@ -1,4 +1,5 @@
 libddpbench_a_SOURCES += \
+	comm/backlog.c comm/backlog.h \
 	comm/bucket.c comm/bucket.h \
 	comm/call.h \
 	comm/crc32c.c comm/crc32c.h \

@@ -17,14 +17,15 @@
 enum { LINE_BYTES = 64, SEGMENT_MIN_BYTES = 16 * 1024, SEGMENT_MAX_BYTES = 64 * 1024 * 1024 };
 
 /* Small messages must not wait for an acknowledgement of the previous one. Other stream sockets have no such delay. */
-static int set_up_socket(const struct ring_peer *peer, struct err *e)
+static int set_up_socket(const struct ring_peer *peer, bool *tcp, struct err *e)
 {
     int domain = 0, on = 1, flags = fcntl(peer->fd, F_GETFL);
     socklen_t size = sizeof domain;
     if (flags < 0 || fcntl(peer->fd, F_SETFL, flags | O_NONBLOCK) ||
         getsockopt(peer->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size))
         return err_set(e, ERR_IO, "data socket to %s: %m", peer->name);
-    if ((domain == AF_INET || domain == AF_INET6) && setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
+    *tcp = domain == AF_INET || domain == AF_INET6;
+    if (*tcp && setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
         return err_set(e, ERR_IO, "data socket to %s: TCP_NODELAY: %m", peer->name);
     return 0;
 }
@@ -59,8 +60,10 @@ int ring_init(struct ring *ring, const struct ring_options *options, struct err 
         return 0;
     if (ring->next.fd == ring->prev.fd && o->world != 2)
         return err_set(e, ERR_USAGE, "one socket for both neighbours of %d ranks", o->world);
-    if (set_up_socket(&ring->next, e) || set_up_socket(&ring->prev, e))
+    bool tcp;
+    if (set_up_socket(&ring->prev, &tcp, e) || set_up_socket(&ring->next, &tcp, e))
         return -1;
+    ring->fits_backlog = tcp && !o->keep_buffers;
     ring->scratch = aligned_alloc(LINE_BYTES, ring->segment_bytes);
     if (!ring->scratch)
         return err_set(e, ERR_MEMORY, "no %zu bytes for a segment", ring->segment_bytes);
@@ -91,6 +94,9 @@ static int run(struct ring *ring, struct flow *flow, struct call *call, struct e
         return -1;
     }
     ring->sequence++;
+    uint64_t own_ns = call->end_ns - call->start_ns - call->wait_ns;
+    if (ring->fits_backlog && own_ns > 0)
+        backlog_fit(&ring->backlog, ring->next.fd, call->sent_bytes, (double)call->cpu_ns / (double)own_ns);
     return 0;
 }
 

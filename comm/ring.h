@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "comm/backlog.h"
 #include "comm/call.h"
 
 /* Measured with tools/bench_ring: shorter segments cost more calls, longer ones leave the cache; whole vectors are the
@@ -39,6 +40,7 @@ struct ring_options {
     int stop_fd;                       /* readable: stop at once (an eventfd, say); -1: none */
     size_t segment_bytes;              /* 0: RING_SEGMENT_BYTES; rounded up to 64 */
     size_t direct_bytes;               /* two ranks exchange whole vectors up to this; 0: never */
+    bool keep_buffers;                 /* sizes of socket buffers stay as they are */
 };
 
 struct ring_peer {
@@ -54,6 +56,8 @@ struct ring {
     uint64_t timeout_ns;
     size_t segment_bytes, direct_bytes;
     uint32_t sequence; /* collectives begun */
+    bool fits_backlog; /* next is TCP, and its buffer is ours to fit */
+    struct backlog backlog;
     int low_water;     /* bytes for which the kernel wakes us, as last set on prev */
     void *scratch;     /* one segment: what is received to be added */
     struct err broken; /* the first failure */

@@ -55,6 +55,7 @@ struct ring_options kit_ring_options(int rank, int world, int next_fd, int prev_
         .stop_fd = -1,
         .segment_bytes = options->segment_bytes,
         .direct_bytes = options->direct_bytes,
+        .keep_buffers = options->keep_buffers,
     };
 }
 

@@ -20,6 +20,7 @@ struct kit_options {
     int buffer_bytes; /* SO_SNDBUF and SO_RCVBUF; 0: the system's */
     size_t segment_bytes, direct_bytes;
     uint64_t timeout_ns; /* 0: 20 s */
+    bool keep_buffers;
 };
 
 /* Connected stream sockets; buffer_bytes as above. Stops the test if there are none. */
