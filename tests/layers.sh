@@ -21,6 +21,7 @@ finds 'comm includes model' comm/a.c '#include "model/net.h"' 'comm/ must not kn
 finds 'predict includes report' predict/a.c '#include "report/store.h"' 'predict/ must not know report/'
 finds 'a library in the wrong place' report/a.c '#include <jansson.h>' 'belongs to base/json alone'
 finds 'part of a library in the wrong place' cli/a.c '#include <hwloc/helper.h>' 'belongs to probe/topology alone'
+finds 'cryptography in the wrong place' comm/a.c '#include <openssl/evp.h>' 'belongs to comm/crypto alone'
 finds 'an unknown library' comm/a.c '#include <zlib.h>' 'has no owner yet'
 finds 'printing below cli' ddp/a.c '    printf("hello");' 'prints or exits'
 finds 'exiting below cli' model/a.c '    exit(1);' 'prints or exits'

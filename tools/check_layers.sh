@@ -33,9 +33,12 @@ BEGIN {
     owner["cblas.h"] = "model/gemm"
     owner["hwloc.h"] = "probe/topology"
     owner["libcpuid/libcpuid.h"] = "probe/cpu"
+    owner["openssl/ssl.h"] = owner["openssl/err.h"] = "comm/tls"
+    owner["openssl/core_names.h"] = owner["openssl/crypto.h"] = owner["openssl/evp.h"] = "comm/crypto"
+    owner["openssl/kdf.h"] = owner["openssl/params.h"] = "comm/crypto"
 
     words("alloca.h argp.h arpa/inet.h assert.h ctype.h dirent.h dlfcn.h endian.h errno.h fcntl.h fenv.h float.h " \
-          "getopt.h glob.h inttypes.h langinfo.h limits.h locale.h malloc.h math.h netdb.h poll.h pthread.h pwd.h " \
+          "getopt.h glob.h ifaddrs.h inttypes.h langinfo.h limits.h locale.h malloc.h math.h netdb.h poll.h pthread.h pwd.h " \
           "sched.h semaphore.h signal.h spawn.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h " \
           "stdlib.h string.h strings.h termios.h time.h unistd.h wchar.h " \
           "cpuid.h emmintrin.h immintrin.h omp.h x86intrin.h xmmintrin.h", system_header)
