@@ -15,12 +15,15 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "comm/peer_list.h"
 
 enum kind { INT, U64, REAL, TEXT, ON, OFF };
 enum group { NETWORK = 1, DURATION, DATA, NODE, OUTPUT, OTHER };
 enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
+
+enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS };
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -65,13 +68,28 @@ static const struct row {
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | P | I, OUTPUT, "print one JSON document instead of a table"},
+    {"once", NULL, ON, AT(once), 0, 0, S, NODE, "end after one session, with its exit status"},
+    {"wait", "S", REAL, AT(wait_s), 0.1, 1e7, S, NODE, "end with status 69 when nobody has come for S seconds"},
+    {"port", "N", INT, AT(port), 0, 65535, S, NODE, "listen here (default 27124; 0: any that is free)"},
+    {"any-source", NULL, ON, AT(any_source), 0, 0, S, NODE, "answer callers outside the local networks too"},
+    {"iface", "NAME", TEXT, AT(iface), 0, 0, Q, NODE,
+     "use this network interface (default: by the route to each peer)"},
+    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, S | Q, NODE,
+     "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
+    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, S | Q, NODE,
+     "give a peer up after S seconds without a sign of life (default 20)"},
+
+    {"json", NULL, ON, AT(json), 0, 0, R | P | I | S | Q, OUTPUT, "print one JSON document instead of a table"},
     {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R, OUTPUT,
      "save the result here (default: ./results if it is there and writable, else the XDG data folder)"},
     {"label", "TEXT", TEXT, AT(label), 0, 0, R, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | P | I, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | P | I, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | P | I | S | Q, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | P | I | S | Q, OTHER, "print the version"},
+
+    /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
+    {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
+    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, Q, OTHER, NULL},
 
     /* A hook for tests: poisons one weight before this timed step, to see that a broken loss is noticed. */
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
@@ -99,6 +117,8 @@ static const struct options defaults = {
     .spawn = 1,
     .dtype = "fp32",
     .seconds = 0.5,
+    .port = PEER_PORT,
+    .peer_timeout_s = 20,
 };
 
 static const struct row *find(const char *name, size_t length, int command)

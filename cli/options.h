@@ -16,7 +16,7 @@
 #include "ddp/run.h"
 
 /* Which commands an option belongs to. */
-enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4 };
+enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4, OPTIONS_SERVE = 8, OPTIONS_PEERS = 16 };
 
 struct options {
     struct run_options run;                    /* threads, memory_limit_* and stop are left for the caller */
@@ -25,6 +25,11 @@ struct options {
     const char *dtype;                         /* "fp32" */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
     double seconds;                            /* probe: time for each of its measurements */
+    int port;                                  /* serve */
+    bool once, any_source, test_this_host;     /* serve; peers */
+    double wait_s;                             /* serve: 0: for ever */
+    const char *key_file, *iface, *test_plan;  /* NULL: not given */
+    double peer_timeout_s;
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

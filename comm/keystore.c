@@ -166,14 +166,15 @@ static void peer_path(const struct keystore *store, const unsigned char *node, c
 
 static int parse_peer(struct keystore_peer *peer, const char *text)
 {
-    json_t *d = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *name;
+    json_t *d = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *names = json_object_get(d, "names");
     const char *key = json_string_value(json_object_get(d, "key"));
     const char *since = json_string_value(json_object_get(d, "since"));
     int result = key && since ? crypto_unhex(peer->key, sizeof peer->key, key) : -1;
-    size_t i;
     snprintf(peer->since, sizeof peer->since, "%.20s", since ? since : "");
     peer->names_n = 0;
-    json_array_foreach(json_object_get(d, "names"), i, name) keystore_add_name(peer, json_string_value(name));
+    for (size_t i = 0; i < json_array_size(names); i++)
+        keystore_add_name(peer, json_string_value(json_array_get(names, i)));
     if (key)
         crypto_wipe((char *)key, strlen(key)); /* jansson's copy, about to be freed */
     json_decref(d);

@@ -67,7 +67,7 @@ static void watch_code(struct serve *s)
     if (!s->had_code || code_valid(&s->house.code))
         return;
     s->had_code = false;
-    say(s, "that code is used up or too old%s",
+    say(s, "that code is used up%s",
         s->options.key_press_fd >= 0 ? "; press Enter for a new one" : "; start again for a new one");
 }
 
@@ -399,7 +399,7 @@ static int attend_all(struct serve *s, struct err *e)
 
 int serve_run(struct serve *serve, struct err *e)
 {
-    struct err own;
+    struct err own = {0};
     int result = 1;
     e = e ? e : &own;
     serve->idle_since_ns = clock_now_ns();

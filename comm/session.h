@@ -6,7 +6,7 @@
  * others have one to rank 0, so index 0 of their peers is rank 0. The caller introduces each pair of neighbours: they
  * prove themselves to each other with a key that only the two of them and the caller have had.
  *
- *     session_connect(&session, &options, &notes, e)
+ *     session_connect(&session, &options, e)
  *     ring_options.next_fd = session_take_next(&session) ...       the ring owns the data sockets from there on
  *     session_send(&session, peer, json_pack(...), e)              anything the work has to say beside the data
  *     session_receive(&session, peer, "type", &message, deadline, e)
@@ -20,7 +20,6 @@
 #define COMM_SESSION_H
 
 #include "base/json.h"
-#include "base/notes.h"
 #include "comm/address.h"
 #include "comm/code.h"
 #include "comm/control.h"
@@ -37,6 +36,7 @@ struct session_peer {
     char name[PEER_TEXT_BYTES]; /* as the user calls it (rank 0), or as it calls itself */
     char address[ADDRESS_TEXT_BYTES];
     unsigned char node[GREETING_NODE_BYTES];
+    bool paired; /* just now, by a code */
     struct control control;
 };
 
@@ -72,7 +72,7 @@ struct session_options {
 
 /* Rank 0. ERR_NO_HOST, ERR_USAGE, ERR_UNAVAILABLE (naming who is missing; the others are free again),
  * ERR_NOT_PAIRED, ERR_PROTOCOL (no bench peer, another version, or every difference between the plans). */
-int session_connect(struct session *session, const struct session_options *options, struct notes *notes, struct err *e);
+int session_connect(struct session *session, const struct session_options *options, struct err *e);
 
 /* The other ranks, for serve.c: on a channel whose first message, hello, has been read. plan: see serve.h. */
 struct session_joining {

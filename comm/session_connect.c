@@ -35,7 +35,6 @@ struct callee { /* a peer on its way into the session */
 struct calling {
     const struct session_options *options;
     struct session *session;
-    struct notes *notes;
     struct tls_context tls;
     struct dial *dials;
     struct callee *callees;
@@ -245,8 +244,6 @@ static int remember(struct calling *c, struct callee *callee, struct err *e)
         result = -1;
     if (result == 0)
         result = keystore_save(c->options->store, &callee->known, e);
-    if (result == 0 && callee->kind == SESSION_KEY_CODE)
-        notes_add(c->notes, "paired with %s: it will not ask again", callee->peer->name);
     crypto_wipe(&stored, sizeof stored);
     crypto_wipe(callee->known.key, sizeof callee->known.key);
     return result;
@@ -374,6 +371,7 @@ static int settle(struct calling *c, struct err *e)
         peer_text_clean(p->name, sizeof p->name, c->callees[i].peer->name);
         address_text(&c->dials[i].remote, p->address);
         memcpy(p->node, c->callees[i].greeting.node, sizeof p->node);
+        p->paired = c->callees[i].kind == SESSION_KEY_CODE;
         if (session_start_control(s, i, &c->callees[i].channel, c->options->peer_timeout_s, c->options->warn,
                                   c->options->ctx, e))
             return -1;
@@ -415,10 +413,10 @@ static int connect_all(struct calling *c, struct err *e)
     return close_ring(c, e) || settle(c, e) ? -1 : 0;
 }
 
-int session_connect(struct session *session, const struct session_options *options, struct notes *notes, struct err *e)
+int session_connect(struct session *session, const struct session_options *options, struct err *e)
 {
-    struct err own;
-    struct calling c = {.options = options, .session = session, .notes = notes, .n = options->peers->n};
+    struct err own = {0};
+    struct calling c = {.options = options, .session = session, .n = options->peers->n};
     *session = (struct session){.next_fd = -1, .prev_fd = -1, .stop_fd = -1};
     e = e ? e : &own;
     if (options->interface && address_check_interface(options->interface, e))

@@ -89,6 +89,7 @@ START_TEST(a_code_pairs_once_and_for_all)
     ck_assert_int_eq(call.asked, 1);
     ck_assert_str_eq(call.session.local_addr, "127.0.0.1");
     ck_assert(call.session.same_host);
+    ck_assert(call.session.peers[0].paired);
     kit_call_end(&call, NULL);
     ck_assert(kit_said(&b, "ended well"));
     ck_assert(kit_said(&b, "used up"));
@@ -103,6 +104,7 @@ START_TEST(a_code_pairs_once_and_for_all)
     kit_call_init(&call, &a, kit_address(&b));
     expect_session();
     ck_assert_int_eq(call.asked, 0);
+    ck_assert(!call.session.peers[0].paired);
     kit_call_end(&call, NULL);
     check_it_serves(&b);
 }

@@ -7,6 +7,8 @@ SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 SH_TESTS += tests/blas_choice.sh
 SH_TESTS += tests/cli.sh
 SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
+SH_TESTS += tests/serve.sh
+EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests
 check_PROGRAMS += tests/json_at
 if HAVE_CHECK

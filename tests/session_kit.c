@@ -242,7 +242,7 @@ void kit_call_init(struct kit_call *call, struct kit_node *from, const char *lis
 
 int kit_call(struct kit_call *call)
 {
-    return session_connect(&call->session, &call->options, &call->notes, &call->err);
+    return session_connect(&call->session, &call->options, &call->err);
 }
 
 void kit_call_end(struct kit_call *call, const struct err *why)

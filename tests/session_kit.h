@@ -57,7 +57,6 @@ struct kit_call {
     struct peer_list peers;
     struct session_options options;
     struct session session;
-    struct notes notes;
     struct err err;
     const char *typed; /* the code that a person types; NULL: nobody is there */
     int asked;

@@ -1,0 +1,94 @@
+/* cli/node.c - see node.h. */
+#include "cli/node.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { CODE_ATTEMPTS = 3 };
+
+static int signal_fd = -1;
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number)
+{
+    uint64_t one = 1;
+    (void)number;
+    if (signalled || write(signal_fd, &one, sizeof one) < 0)
+        _exit(ERR_INTERRUPTED);
+    signalled = 1;
+}
+
+int node_open(struct node *node, const struct options *options, struct err *e)
+{
+    char name[256] = "";
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    *node = (struct node){.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (node->stop_fd < 0)
+        return err_set(e, ERR_MEMORY, "no descriptor left: %m");
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (keystore_open(&node->store, NULL, e))
+        return -1;
+    if (options->key_file && keystore_read_key(node->key, options->key_file, e))
+        return -1;
+    node->has_key = options->key_file;
+    gethostname(name, sizeof name - 1);
+    peer_text_clean(node->name, sizeof node->name, name);
+    if (!*node->name)
+        snprintf(node->name, sizeof node->name, "unnamed");
+    signal_fd = node->stop_fd;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    return 0;
+}
+
+void node_close(struct node *node)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    if (node->stop_fd >= 0)
+        close(node->stop_fd);
+    crypto_wipe(node->key, sizeof node->key);
+}
+
+/* A line from the terminal; -1 at its end or after a signal. */
+static int read_line(const struct node *node, int tty, char *line, size_t size)
+{
+    struct pollfd p[] = {{tty, POLLIN, 0}, {node->stop_fd, POLLIN, 0}};
+    while (poll(p, 2, -1) < 0)
+        ;
+    if (p[1].revents)
+        return -1;
+    ssize_t n = read(tty, line, size - 1);
+    if (n <= 0)
+        return -1;
+    line[n] = '\0';
+    return 0;
+}
+
+int node_ask_code(void *node, const char *peer, char code[static CODE_TEXT_BYTES])
+{
+    char line[128];
+    int result = -1, tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (tty < 0)
+        return -1;
+    dprintf(tty, "%s and this node have not met. Type the code that %s shows.\n", peer, peer);
+    for (int i = 0; i < CODE_ATTEMPTS && result; i++) {
+        dprintf(tty, "code: ");
+        if (read_line(node, tty, line, sizeof line))
+            break;
+        result = code_normalize(code, line);
+        if (result)
+            dprintf(tty, "a code is twelve letters and digits, such as k7qm-2xpr-9wtd\n");
+    }
+    crypto_wipe(line, sizeof line);
+    close(tty);
+    return result;
+}

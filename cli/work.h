@@ -1,0 +1,29 @@
+/*
+ * cli/work.h - what a session can be about. A serving node knows these kinds of work and nothing else: the caller's plan
+ * names one, and everything else in it is data that the work's plan function judges.
+ */
+#ifndef CLI_WORK_H
+#define CLI_WORK_H
+
+#include "comm/session.h"
+
+struct work {
+    const char *name; /* plan["work"] */
+    /* What this node would do if asked for that: the same plan, or what it differs in; *own is the caller's. Fails with
+     * the reason if it cannot. */
+    int (*plan)(const json_t *asked, json_t **own, struct err *e);
+    /* A rank's part, the same for all of them. */
+    int (*run)(struct session *session, struct err *e);
+};
+
+/* Ends with a row of NULLs; in cmd_serve.c. */
+extern const struct work works[];
+
+/* That two nodes reach each other: the ring's barrier some hundred times, and a sum whose right value is known. */
+json_t *work_check_plan(void);
+int work_check_accept(const json_t *asked, json_t **own, struct err *e);
+int work_check_serve(struct session *session, struct err *e);
+/* As rank 0: the median of the barriers. */
+int work_check_call(struct session *session, double *barrier_s, struct err *e);
+
+#endif
