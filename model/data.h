@@ -65,6 +65,9 @@ uint64_t sampler_permute(uint64_t positions, uint64_t seed, uint64_t epoch, uint
 /* Start position of the rank's next window; past the epoch's last it goes on with the next epoch's first. */
 uint64_t sampler_next(struct sampler *s);
 
+/* Passes over n windows of the rank. */
+void sampler_skip(struct sampler *s, uint64_t n);
+
 /* Fills inputs and targets [B][T] with the rank's next B windows; a batch may span two epochs. */
 void data_next_batch(const struct data *data, struct sampler *s, int B, int T, int32_t *inputs, int32_t *targets);
 

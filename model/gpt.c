@@ -239,11 +239,11 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
     ops_embed(net, first.x, tokens);
     ops_layernorm(net, b->norm, first.mean, first.rstd, first.x, first.w, first.b);
     t = trace_phase(net, PHASE_FORWARD, -1, t);
-    for (int layer = 0; layer < L; layer++) {
+    for (int layer = 0; layer < L && !net_abandoned(net); layer++) {
         forward_layer(net, layer);
         t = trace_phase(net, PHASE_FORWARD, layer, t);
     }
-    for (int r = 0; r < BT; r += b->head_rows) {
+    for (int r = 0; r < BT && !net_abandoned(net); r += b->head_rows) {
         int R = BT - r < b->head_rows ? BT - r : b->head_rows;
         loss += head_forward(net, r, R, targets, scale / (float)BT, grad);
         t = trace_phase(net, PHASE_FORWARD, L, t);
@@ -252,7 +252,7 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
             t = trace_phase(net, PHASE_BACKWARD, L, t);
         }
     }
-    if (!grad)
+    if (!grad || net_abandoned(net))
         return (float)(loss / BT);
     if (net->head_done)
         net->head_done(net->ready_ctx, clock_now_ns());
@@ -262,6 +262,8 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
         mlp_backward(net, layer, accumulate);
         attention_part_backward(net, layer, accumulate);
         t = trace_phase(net, PHASE_BACKWARD, layer, t);
+        if (net_abandoned(net))
+            return (float)(loss / BT);
     }
     ops_embed_backward(net, find(net->grad, &net->layout, net->layout.wte),
                        find(net->grad, &net->layout, net->layout.wpe), b->d_residual, tokens, accumulate);

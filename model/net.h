@@ -17,6 +17,7 @@
 #ifndef MODEL_NET_H
 #define MODEL_NET_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -60,6 +61,7 @@ struct net {
     void (*head_done)(void *ctx, uint64_t now_ns);
     float *apart;
     const int32_t *apart_row;
+    const atomic_bool *abandon;  /* once it is true net_step returns within a layer and leaves garbage; may be NULL */
     struct net_buffers *buffers; /* activations, private to model/ */
     int threads;
 };
@@ -77,6 +79,12 @@ void net_init_params(struct net *net, uint64_t seed);
 /* GPT: inputs and targets are int32 [B][T], every id < V (the caller has checked). Returns the mean loss.
  * MLP: inputs is float [B][dim[0]], targets unused; loss is the mean of squared outputs. */
 float net_step(struct net *net, const void *inputs, const int32_t *targets, float scale, bool accumulate);
+
+/* Another thread has asked for the end of the step: loss and gradient mean nothing. */
+static inline bool net_abandoned(const struct net *net)
+{
+    return net->abandon && atomic_load_explicit(net->abandon, memory_order_relaxed);
+}
 
 /* Forward only, for validation. */
 float net_loss(struct net *net, const void *inputs, const int32_t *targets);

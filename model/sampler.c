@@ -71,3 +71,9 @@ uint64_t sampler_next(struct sampler *s)
     }
     return start;
 }
+
+void sampler_skip(struct sampler *s, uint64_t n)
+{
+    s->epoch += (s->next + n) / s->per_rank;
+    s->next = (s->next + n) % s->per_rank;
+}

@@ -201,6 +201,23 @@ START_TEST(epochs_and_seeds_differ)
 }
 END_TEST
 
+/* Passing over windows is drawing and forgetting them, across epochs too. */
+START_TEST(skipping_is_drawing)
+{
+    struct sampler drawn, skipped;
+    struct err e;
+    ck_assert_int_eq(sampler_init(&drawn, 10, 1, 3, false, 4, &e), 0);
+    skipped = drawn;
+    for (uint64_t n = 0; n < 12; n++) {
+        for (uint64_t i = 0; i < n; i++)
+            sampler_next(&drawn);
+        sampler_skip(&skipped, n);
+        ck_assert_uint_eq(skipped.epoch, drawn.epoch);
+        ck_assert_uint_eq(sampler_next(&skipped), sampler_next(&drawn));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sampler");
@@ -214,6 +231,7 @@ int main(void)
     tcase_add_test(c, huge_lengths);
     tcase_add_test(c, every_order_is_as_likely);
     tcase_add_test(c, epochs_and_seeds_differ);
+    tcase_add_test(c, skipping_is_drawing);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
