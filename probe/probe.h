@@ -62,6 +62,7 @@ struct probe {
     char threads_reason[240]; /* "2 physical cores usable (2 CPUs), no CPU quota" */
     int *pinned;              /* [pinned_n] CPU on which each bound thread was seen; owned */
     int pinned_n;             /* 0: threads are not bound */
+    int first_place;          /* of the bound threads: those before belong to other ranks */
     struct probe_measured measured;
     struct reasons reasons;
 };
@@ -82,11 +83,21 @@ void probe_choose_threads(struct probe *probe, int asked, struct notes *notes);
  * together; then the second threads of the cores. -1 if there are more threads than usable CPUs. */
 int probe_place_threads(const struct probe *probe, int threads, int *cpu);
 
+/* The same when several ranks share this node: the chosen threads are divided by ranks, at least 1 for each; asked > 0
+ * is taken for every rank. A warning says when the ranks together want more threads than there are CPUs. */
+void probe_share_threads(struct probe *probe, int ranks, int asked, struct notes *notes);
+
 /* Binds the threads of the OpenMP pool as probe_place_threads says and fills pinned. Threads created later by
  * thread 0 (a larger pool, helpers, child processes) inherit its binding: call this last, and
  * probe_unbind_self() in what must roam. Threads that cannot be bound stay free, which the reasons and, if the
  * system refused, the notes say; only no memory is an error. */
 int probe_bind_threads(struct probe *probe, int threads, struct notes *notes, struct err *e);
+
+/* The same for one of several ranks: the first places go to others. */
+int probe_bind_part(struct probe *probe, int first, int threads, struct notes *notes, struct err *e);
+
+/* Lets the calling thread, which a helper is about to inherit from, use all CPUs of the bound threads. */
+void probe_roam_part(const struct probe *probe);
 
 /* Gives the calling thread all usable CPUs again; at best effort. */
 void probe_unbind_self(const struct probe *probe);

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probe/probe.h"
 
@@ -42,6 +43,20 @@ void probe_choose_threads(struct probe *probe, int asked, struct notes *notes)
         snprintf(reason, size, "%s, CPU quota of %.2f", many, quota);
     else
         snprintf(reason, size, "%s, %s", many, isnan(quota) ? "CPU quota unknown" : "no CPU quota");
+}
+
+void probe_share_threads(struct probe *probe, int ranks, int asked, struct notes *notes)
+{
+    int cpus = cpus_count(&probe->affinity.usable), all = probe->threads;
+    size_t used = strlen(probe->threads_reason);
+    if (asked <= 0) {
+        probe->threads = all / ranks > 1 ? all / ranks : 1;
+        snprintf(probe->threads_reason + used, sizeof probe->threads_reason - used, "; divided by %d ranks", ranks);
+    }
+    if ((int64_t)probe->threads * ranks > cpus)
+        notes_add(notes,
+                  "%d ranks with %d thread%s each on %d CPU%s: they take turns, and every step waits for the last",
+                  ranks, probe->threads, probe->threads == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s");
 }
 
 struct seat {
@@ -105,29 +120,47 @@ static int bind_pool(const struct probe *probe, int threads, int *cpu, struct er
     return err_set(e, first.code, "%s", first.text);
 }
 
-int probe_bind_threads(struct probe *probe, int threads, struct notes *notes, struct err *e)
+int probe_bind_part(struct probe *probe, int first, int threads, struct notes *notes, struct err *e)
 {
     struct err refused = {ERR_OK, ""};
-    int *cpu = calloc(threads > 0 ? (size_t)threads : 1, sizeof *cpu);
+    int own = threads > 0 ? threads : 1;
+    int *cpu = calloc((size_t)(first + own), sizeof *cpu);
     if (!cpu)
         return err_set(e, ERR_MEMORY, "out of memory");
     free(probe->pinned);
     probe->pinned = NULL;
     probe->pinned_n = 0;
+    probe->first_place = first;
     if (!probe->root.live) {
         reasons_add(&probe->reasons, "pinned_cpus", "the CPUs are those of a recorded machine");
-    } else if (probe_place_threads(probe, threads, cpu)) {
+    } else if (probe_place_threads(probe, first + threads, cpu)) {
         reasons_add(&probe->reasons, "pinned_cpus", "there are more threads than usable CPUs");
-    } else if (bind_pool(probe, threads, cpu, &refused)) {
+    } else {
+        memmove(cpu, cpu + first, (size_t)own * sizeof *cpu);
+        if (bind_pool(probe, threads, cpu, &refused) == 0) {
+            probe->pinned = cpu;
+            probe->pinned_n = threads;
+            return 0;
+        }
         reasons_add(&probe->reasons, "pinned_cpus", "%s", refused.text);
         notes_add(notes, "%s", refused.text);
-    } else {
-        probe->pinned = cpu;
-        probe->pinned_n = threads;
-        return 0;
     }
     free(cpu);
     return 0;
+}
+
+int probe_bind_threads(struct probe *probe, int threads, struct notes *notes, struct err *e)
+{
+    return probe_bind_part(probe, 0, threads, notes, e);
+}
+
+void probe_roam_part(const struct probe *probe)
+{
+    struct cpus all = {{0}};
+    for (int i = 0; i < probe->pinned_n; i++)
+        cpus_add(&all, probe->pinned[i]);
+    if (probe->pinned_n > 0)
+        topology_bind_self(&probe->topology, &all, NULL);
 }
 
 void probe_unbind_self(const struct probe *probe)
