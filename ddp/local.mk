@@ -1,4 +1,8 @@
 libddpbench_a_SOURCES += \
 	ddp/plan.c ddp/plan.h \
 	ddp/reduce.c ddp/reduce.h \
-	ddp/run.c ddp/run.h
+	ddp/run.c ddp/run.h \
+	ddp/shares.c ddp/shares.h \
+	ddp/spawn.c ddp/spawn.h \
+	ddp/step.c ddp/step.h \
+	ddp/team.c ddp/team.h

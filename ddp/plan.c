@@ -2,8 +2,10 @@
 #include "ddp/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "ddp/shares.h"
 #include "model/checkpoint.h"
 
 /* What one OpenBLAS thread touches of its packing buffer; measured: under 20 MB. */
@@ -32,6 +34,36 @@ static int plan_spec(struct run *run, struct err *e)
     return 0;
 }
 
+/* Whose sequences are whose, the same on every rank. */
+static int plan_batches(struct run *run, struct err *e)
+{
+    struct run_options *o = &run->options;
+    int world = o->world, all = o->global_batch / o->accum;
+    run->batch_of = calloc((size_t)world, sizeof *run->batch_of);
+    int *weight = calloc((size_t)world, sizeof *weight);
+    if (!run->batch_of || !weight) {
+        free(weight);
+        return err_set(e, ERR_MEMORY, "no memory for %d ranks", world);
+    }
+    int result = shares_parse(o->shares, world, weight, e);
+    if (result == 0 && o->global_batch % o->accum)
+        result = err_set(e, ERR_USAGE, "--global-batch %d is not a multiple of --accum %d", o->global_batch, o->accum);
+    if (result == 0 && o->global_batch == 0 && (int64_t)o->batch * world > 1 << 20)
+        result = err_set(e, ERR_USAGE, "batch %d on %d ranks is more than 1,048,576 sequences", o->batch, world);
+    if (result == 0)
+        result = shares_divide(o->global_batch ? all : o->batch * world, weight, world, run->batch_of, e);
+    free(weight);
+    if (result)
+        return -1;
+    for (int r = 0; r < world; r++) {
+        run->batch_before += r < o->rank ? run->batch_of[r] : 0;
+        run->batch_all += run->batch_of[r];
+        run->unequal |= run->batch_of[r] != run->batch_of[0];
+    }
+    o->batch = run->batch_of[o->rank];
+    return 0;
+}
+
 static int plan_data(struct run *run, struct notes *notes, struct err *e)
 {
     const struct run_options *o = &run->options;
@@ -48,8 +80,8 @@ static int plan_data(struct run *run, struct notes *notes, struct err *e)
         notes_add(notes, "the text has %d different characters; the model's vocabulary is %d instead of %d",
                   run->data.V, run->data.V, run->spec.V);
     run->spec.V = run->data.V;
-    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, o->rank, o->world, o->drop_last, o->seed,
-                        e);
+    return sampler_init(&run->sampler, run->data.train_n - (uint64_t)o->seq, run->unequal ? 0 : o->rank,
+                        run->unequal ? 1 : o->world, o->drop_last, o->seed, e);
 }
 
 size_t plan_batch_bytes(const struct run *run)
@@ -65,6 +97,8 @@ static int plan_memory(struct run *run, struct err *e)
     const struct run_options *o = &run->options;
     run->planned_bytes =
         run->net.memory.bytes + plan_batch_bytes(run) + 2 * run->data.n + (uint64_t)o->threads * BLAS_BUFFER_BYTES;
+    if (o->world > 1 && o->schedule == SCHEDULE_SPLIT) /* the embedding's touched rows, at most one per position */
+        run->planned_bytes += (uint64_t)run->batch_all * (uint64_t)o->seq * (uint64_t)run->spec.C * sizeof(float);
     if (o->memory_limit_bytes <= 0 || (double)run->planned_bytes <= o->memory_limit_bytes)
         return 0;
     return err_set(
@@ -81,8 +115,11 @@ int run_plan(struct run *run, const struct run_options *options, struct notes *n
     memset(run, 0, sizeof *run);
     run->options = *options;
     run->eval_loss = NAN;
-    if (plan_spec(run, e) || plan_data(run, notes, e))
+    run->stage = "preparing";
+    if (plan_spec(run, e) || plan_batches(run, e) || plan_data(run, notes, e))
         return -1;
+    if (options->schedule == SCHEDULE_SPLIT && run->spec.kind != MODEL_GPT)
+        return err_set(e, ERR_USAGE, "schedule split parts a tied embedding, and %s has none", run->spec.name);
     if (options->checkpoint && checkpoint_check(options->checkpoint, &run->spec, e))
         return -1;
     if (options->save && checkpoint_save_check(options->save, &run->spec, e))

@@ -130,12 +130,12 @@ void reduce_fini(struct reduce *r)
 static int agree_on_rows(struct reduce *r, uint32_t step, const int32_t *tokens, struct err *e)
 {
     struct net *net = r->net;
-    struct call call = {.step = step};
+    r->ids_call = (struct call){.step = step};
     int own = net->B * net->T, V = net->spec.V;
     memset(r->ids, 0, (size_t)r->positions_all * sizeof *r->ids);
     for (int i = 0; i < own; i++)
         r->ids[r->position0 + i] = (float)tokens[i];
-    if (transport_allreduce(r->transport, r->ids, (size_t)r->positions_all, &call, e))
+    if (transport_allreduce(r->transport, r->ids, (size_t)r->positions_all, &r->ids_call, e))
         return -1;
     memset(r->row_of_id, -1, (size_t)V * sizeof *r->row_of_id);
     for (int i = 0; i < r->positions_all; i++) {

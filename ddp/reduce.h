@@ -63,7 +63,7 @@ struct reduce {
     int32_t *row;                                /* [B*T] of this rank */
     float *rows;                                 /* [positions_all][C] */
     int rows_n;
-    uint64_t step_begin_ns;
+    struct call ids_call; /* what learning each other's ids cost in this step */
 };
 
 /* ERR_USAGE: split needs a GPT. The net must have been taken (net_take). */

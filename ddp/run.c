@@ -1,13 +1,14 @@
 /*
- * ddp/run.c - see run.h. Start with run_execute: warm-up, then one_step() until the stopping rule says so, a
- * floor pass now and then in between, validation and checkpoint at the end.
+ * ddp/run.c - see run.h. Start with run_execute: warm-up, then steps until the stopping rule says so, a floor pass now
+ * and then in between, validation and checkpoint at the end. One step is in step.c.
  *
- * What is timed is only the step: fetching the batch, floor passes, growing the sample arrays and
- * reporting progress happen between steps.
+ * Growing the sample arrays, floor passes, agreeing with other ranks and reporting progress happen between steps.
+ * Invariant with several ranks: all of them go through decide() and conclude() in the same order, whatever happens
+ * to one of them; a rank that cannot go on leaves, and the others notice.
  */
 #include "ddp/run.h"
 
-#include <malloc.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,152 +16,22 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "ddp/plan.h"
+#include "ddp/step.h"
 #include "model/checkpoint.h"
-#include "model/kernels.h"
 
 enum {
     STEPS_MIN = 5,             /* by time: at least this many */
     STEPS_MAX_BY_TIME = 20000, /* and at most this many: tiny models would fill memory with samples */
     FLOOR_MAX = 16,
-    FLOOR_MIN = 3,
-    FLOOR_SHARE = 8, /* about one part in eight of the time goes to floor passes */
+    FLOOR_MIN = 5,
+    FLOOR_SHARE = 5, /* about one part in five of the time goes to floor passes */
+    ALONE_MIN = 3,   /* steps of each rank alone, before and after: at least so many, */
+    ALONE_MAX = 8,
+    VERIFY_PARAMETERS = 16 << 20, /* models up to this size are compared after every step */
 };
 
-/* ---- one step ---- */
-
-struct worker {   /* what run_execute needs besides the run */
-    void *inputs; /* [accum][B][T] ids, or [accum][B][dim] values */
-    int32_t *targets;
-    struct rng rng;        /* MLP inputs */
-    int64_t update;        /* optimizer updates so far */
-    double layer_s[64][3]; /* of the step in progress, by layer + 1 and kind */
-};
-
-static size_t batch_positions(const struct run *run)
-{
-    return (size_t)run->options.batch * (size_t)run->options.seq;
-}
-
-static void fetch(struct run *run, struct worker *w)
-{
-    const struct run_options *o = &run->options;
-    if (run->spec.kind == MODEL_MLP) {
-        float *x = w->inputs;
-        size_t n = batch_positions(run) * (size_t)o->accum * (size_t)run->spec.dim[0];
-        for (size_t i = 0; i < n; i++)
-            x[i] = (float)rng_normal(&w->rng);
-        return;
-    }
-    for (int k = 0; k < o->accum; k++) {
-        size_t at = (size_t)k * batch_positions(run);
-        data_next_batch(&run->data, &run->sampler, o->batch, o->seq, (int32_t *)w->inputs + at, w->targets + at);
-    }
-}
-
-static const void *micro_inputs(const struct run *run, const struct worker *w, int k)
-{
-    size_t at = (size_t)k * batch_positions(run);
-    if (run->spec.kind == MODEL_MLP)
-        return (const float *)w->inputs + at * (size_t)run->spec.dim[0];
-    return (const int32_t *)w->inputs + at;
-}
-
-static void harvest(struct run *run, struct worker *w)
-{
-    struct net_trace *trace = &run->net.trace;
-    for (int i = 0; i < trace->n; i++) {
-        const struct phase *p = &trace->phase[i];
-        w->layer_s[p->layer + 1][p->kind] += clock_seconds(p->start_ns, p->end_ns);
-    }
-    run->stamps_per_step += trace->n;
-    trace->n = 0;
-}
-
-/* Forward and backward of every micro-batch; the gradient is their mean. Returns the mean loss. */
-static float all_micro_batches(struct run *run, struct worker *w)
-{
-    int K = run->options.accum;
-    float loss = 0;
-    for (int k = 0; k < K; k++) {
-        if (k == K - 1)
-            net_trace_reset(&run->net);
-        size_t at = (size_t)k * batch_positions(run);
-        const int32_t *targets = w->targets ? w->targets + at : NULL;
-        loss += net_step(&run->net, micro_inputs(run, w, k), targets, 1.0f / (float)K, k > 0) / (float)K;
-        harvest(run, w);
-    }
-    return loss;
-}
-
-static int64_t minor_faults(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_minflt;
-}
-
-static size_t heap_bytes(void)
-{
-    struct mallinfo2 m = mallinfo2();
-    return m.uordblks + m.hblkhd;
-}
-
-/* One whole update; row < 0 in warm-up, else where the details go. */
-static struct run_sample one_step(struct run *run, struct worker *w, int row)
-{
-    struct run_sample s;
-    uint64_t t0 = clock_now_ns();
-    fetch(run, w);
-    memset(w->layer_s, 0, sizeof w->layer_s);
-    run->stamps_per_step = 0;
-    s.data_s = clock_seconds(t0, clock_now_ns());
-
-    size_t heap = heap_bytes();
-    s.minor_faults = minor_faults();
-    uint64_t start = clock_now_ns();
-    s.loss = all_micro_batches(run, w);
-    uint64_t middle = clock_now_ns();
-    if (run->options.clip > 0)
-        net_clip(&run->net, (float)run->options.clip);
-    net_update(&run->net, &run->optimizer, ++w->update);
-    uint64_t end = clock_now_ns();
-    s.minor_faults = minor_faults() - s.minor_faults;
-    if (row >= 0)
-        run->allocated_in_timed_region += (int64_t)heap_bytes() - (int64_t)heap;
-
-    harvest(run, w);
-    run->stamps_per_step += run->net.trace.ready_n * run->options.accum;
-    s.step_s = clock_seconds(start, end);
-    s.optimizer_s = clock_seconds(middle, end);
-    s.forward_s = 0;
-    for (int l = 0; l < 64; l++)
-        s.forward_s += w->layer_s[l][PHASE_FORWARD];
-    s.backward_s = clock_seconds(start, middle) - s.forward_s;
-    if (row >= 0) {
-        size_t layers = plan_layers(&run->spec);
-        memcpy(run->layer_s + (size_t)row * layers * 3, w->layer_s, layers * 3 * sizeof(double));
-        for (int i = 0; i < run->net.layout.n; i++)
-            run->ready_s[(size_t)row * (size_t)run->net.layout.n + (size_t)i] =
-                clock_seconds(start, run->net.trace.ready_ns[i]);
-    }
-    return s;
-}
-
-/* The same step with nothing but its matrix products. */
-static double floor_step(struct run *run, struct worker *w)
-{
-    const struct kernels *real = run->net.k;
-    net_use_kernels(&run->net, &kernels_null);
-    int stamps = run->stamps_per_step;
-    uint64_t start = clock_now_ns();
-    all_micro_batches(run, w);
-    double took = clock_seconds(start, clock_now_ns());
-    run->stamps_per_step = stamps;
-    net_use_kernels(&run->net, real);
-    return took;
-}
+#define ALONE_TIME_S 2.0 /* and until so much time has passed */
 
 /* ---- the experiment ---- */
 
@@ -181,7 +52,10 @@ static int grow(struct run *run, struct err *e)
     void *ready = realloc(run->ready_s, capacity * (size_t)run->net.layout.n * sizeof(double));
     if (ready)
         run->ready_s = ready;
-    if (!sample || !layer || !ready)
+    void *bucket = realloc(run->bucket_s, (capacity * (size_t)run->buckets * RUN_BUCKET_COLUMNS + 1) * sizeof(double));
+    if (bucket)
+        run->bucket_s = bucket;
+    if (!sample || !layer || !ready || !bucket)
         return err_set(e, ERR_MEMORY, "no memory for the samples of %zu steps", capacity);
     run->capacity = (int)capacity;
     return 0;
@@ -201,45 +75,201 @@ static bool enough(const struct run *run, double elapsed_s)
     return (elapsed_s >= run->options.time_s && run->n >= STEPS_MIN) || run->n >= STEPS_MAX_BY_TIME;
 }
 
+static const char *describe(const struct run *run, int number, char *buf, size_t size)
+{
+    if (strcmp(run->stage, "training") == 0)
+        snprintf(buf, size, "step %d", number);
+    else
+        snprintf(buf, size, "%s step %d", run->stage, number);
+    return buf;
+}
+
+/* ---- several ranks ---- */
+
+/* FNV-1a over the bits of 32-bit words. */
+static uint64_t checksum(const void *words, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)words + i * sizeof bits, sizeof bits);
+        h = (h ^ bits) * 0x100000001b3u;
+    }
+    return h;
+}
+
+enum decision { GO_ON, FLOOR, ENOUGH };
+
+/* What rank 0 wishes, unless some rank was asked to stop. */
+static int decide(struct run *run, int number, enum decision wish, enum decision *decision, struct err *e)
+{
+    struct team *team = run->options.team;
+    struct team_word mine = {.wish = (int)wish, .stop = stopped(run)};
+    *decision = run->interrupted ? ENOUGH : wish;
+    if (!team)
+        return 0;
+    if (team_agree(team, (uint32_t)number, &mine, e))
+        return -1;
+    *decision = (enum decision)team->word[0].wish;
+    for (int r = 0; r < team->world; r++)
+        run->interrupted |= team->word[r].stop;
+    if (run->interrupted)
+        *decision = ENOUGH;
+    return 0;
+}
+
+static int find_odd_rank(const struct team *team)
+{
+    for (int r = 1; r < team->world; r++)
+        if (team->word[r].checksum != team->word[0].checksum)
+            return r;
+    return -1;
+}
+
+/* Checksums of what all ranks must have alike. */
+static int compare(struct run *run, int number, uint64_t mine, const char *what, struct err *e)
+{
+    struct team *team = run->options.team;
+    if (team_agree(team, (uint32_t)number, &(struct team_word){.checksum = mine}, e))
+        return -1;
+    int odd = find_odd_rank(team);
+    if (odd < 0)
+        return 0;
+    return err_set(e, ERR_WRONG_RESULT,
+                   "rank %d has other %s than rank 0 (checksums %016" PRIx64 " and %016" PRIx64 ")", odd, what,
+                   team->word[odd].checksum, team->word[0].checksum);
+}
+
+/* After a step: the loss over all ranks; a step whose parameters differ between ranks, or whose loss is no number, ends the
+ * run on all of them. */
+static int conclude(struct run *run, int number, struct run_sample *s, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    struct team *team = o->team;
+    char where[48];
+    if (team) {
+        bool verify = team->gradients == &team->ring && (o->verify || run->net.layout.params <= VERIFY_PARAMETERS);
+        struct team_word mine = {.loss = s->loss};
+        if (verify)
+            mine.checksum = checksum(run->net.param, run->net.layout.params);
+        if (team_agree(team, (uint32_t)number, &mine, e))
+            return -1;
+        double loss = 0;
+        for (int r = 0; r < team->world; r++)
+            loss += (double)team->word[r].loss * run->batch_of[r] / run->batch_all;
+        s->loss = (float)loss;
+        int odd = find_odd_rank(team);
+        if (odd >= 0)
+            return err_set(
+                e, ERR_WRONG_RESULT,
+                "%s: the parameters of rank %d differ from rank 0's (checksums %016" PRIx64 " and %016" PRIx64 ")",
+                describe(run, number, where, sizeof where), odd, team->word[odd].checksum, team->word[0].checksum);
+    }
+    if (isfinite(s->loss))
+        return 0;
+    return err_set(e, ERR_WRONG_RESULT, "the loss is %f in %s: not a finite number, so the run is void from there",
+                   (double)s->loss, describe(run, number, where, sizeof where));
+}
+
+/* ---- stages ---- */
+
 struct reporter {
     void (*call)(void *ctx, const struct run_progress *p);
     void *ctx;
 };
 
-static void report(const struct reporter *r, const char *stage, int done, int total, double elapsed_s, double eta_s,
-                   float loss)
+static void report(struct run *run, const struct reporter *r, const char *stage, int done, int total, double elapsed_s,
+                   double eta_s, float loss)
 {
     struct run_progress p = {stage, done, total, elapsed_s, eta_s, loss};
+    run->stage = stage;
     if (r->call)
         r->call(r->ctx, &p);
 }
 
-static int warm_up(struct run *run, struct worker *w, const struct reporter *r, struct err *e)
+static int warm_up(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
     uint64_t start = clock_now_ns();
-    for (int i = 0; i < run->options.warmup && !stopped(run); i++) {
-        report(r, "warm-up", i, run->options.warmup, clock_seconds(start, clock_now_ns()), -1, NAN);
-        struct run_sample s = one_step(run, w, -1);
+    for (int i = 0;; i++) {
+        enum decision next;
+        report(run, r, "warm-up", i, run->options.warmup, clock_seconds(start, clock_now_ns()), -1, NAN);
+        if (decide(run, i, i < run->options.warmup ? GO_ON : ENOUGH, &next, e))
+            return -1;
+        if (next == ENOUGH)
+            return 0;
+        struct run_sample s;
+        if (step_take(w, i, -1, &s, e))
+            return err_context(e, "warm-up");
         if (i == 0)
             run->warmup_first_s = s.step_s;
-        if (!isfinite(s.loss))
-            return err_set(e, ERR_WRONG_RESULT, "the loss is %f in warm-up step %d: not a finite number",
-                           (double)s.loss, i);
+        if (conclude(run, i, &s, e))
+            return -1;
     }
+}
+
+/* Every rank alone, all at once. */
+static int baseline(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    uint64_t start = clock_now_ns();
+    int first = run->alone_n;
+    for (;;) {
+        enum decision next;
+        int n = run->alone_n - first;
+        double elapsed_s = clock_seconds(start, clock_now_ns());
+        report(run, r, "baseline", n, -1, elapsed_s, -1, NAN);
+        bool enough = n >= ALONE_MAX || (n >= ALONE_MIN && elapsed_s >= ALONE_TIME_S);
+        if (decide(run, run->n, enough ? ENOUGH : GO_ON, &next, e))
+            return -1;
+        if (next == ENOUGH)
+            return 0;
+        double took = step_alone(w);
+        if (took < 0)
+            return err_set(e, ERR_PEER_LOST, "another rank was lost while each was timed alone");
+        run->alone_s[run->alone_n++] = took;
+    }
+}
+
+/* The first step of all pays for memory and threads and does not count. Training then begins as if nothing had been. */
+static int baseline_before(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    if (!run->options.team || !run->options.baseline || run->options.steps == 0)
+        return 0;
+    report(run, r, "baseline", 0, -1, 0, -1, NAN);
+    step_peek(w);
+    step_alone(w);
+    if (baseline(run, w, r, e))
+        return -1;
+    run->alone_before = run->alone_n;
+    if (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW) {
+        memset(run->net.m, 0, run->net.layout.params * sizeof(float));
+        memset(run->net.v, 0, run->net.layout.params * sizeof(float));
+    }
+    double slowest_s = run->alone_s[0];
+    for (int i = 1; i < run->alone_n; i++)
+        slowest_s = fmax(slowest_s, run->alone_s[i]);
+    team_expect_step(run->options.team, slowest_s);
     return 0;
 }
 
-/* Floor passes are spread over the run, so that drift of the machine hits both alike. */
-static void floor_if_due(struct run *run, struct worker *w, double timed_s, bool last)
+static int baseline_after(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    if (!run->options.team || !run->options.baseline || run->n == 0 || run->interrupted)
+        return 0;
+    return baseline(run, w, r, e);
+}
+
+/* Floor passes are spread over the run, so that drift of the machine hits both alike: the first FLOOR_MIN evenly over a
+ * known number of steps, others as their share of the time allows. */
+static bool floor_due(const struct run *run, double timed_s, bool last)
 {
     double spent = 0;
+    if (!run->options.floor || run->n == 0 || run->floor_n == FLOOR_MAX)
+        return false;
+    if (run->floor_n < FLOOR_MIN && (last || run->options.steps >= 0))
+        return last || (int64_t)run->n * FLOOR_MIN > (int64_t)run->floor_n * run->options.steps;
     for (int i = 0; i < run->floor_n; i++)
         spent += run->floor_s[i];
-    while (run->options.floor && run->n > 0 && run->floor_n < FLOOR_MAX &&
-           (spent * FLOOR_SHARE < timed_s || (last && run->floor_n < FLOOR_MIN))) {
-        run->floor_s[run->floor_n] = floor_step(run, w);
-        spent += run->floor_s[run->floor_n++];
-    }
+    return !last && spent * FLOOR_SHARE < timed_s;
 }
 
 static double time_left(const struct run *run, double elapsed_s)
@@ -253,56 +283,69 @@ static double time_left(const struct run *run, double elapsed_s)
     return by_time > by_count ? by_time : by_count > 0 ? by_count : 0;
 }
 
-static int timed_steps(struct run *run, struct worker *w, const struct reporter *r, struct err *e)
+static enum decision wish(const struct run *run, double elapsed_s, double timed_s)
 {
-    double timed_s = 0;
-    uint64_t start = clock_now_ns();
-    float loss = NAN;
-    for (double elapsed = 0; !enough(run, elapsed) && !stopped(run); elapsed = clock_seconds(start, clock_now_ns())) {
-        report(r, "training", run->n, run->options.steps, elapsed, time_left(run, elapsed), loss);
-        if (grow(run, e))
-            return -1;
-        if (run->n == run->options.poison_step)
-            run->net.param[run->net.layout.params - 1] = NAN;
-        struct run_sample s = one_step(run, w, run->n);
-        if (!isfinite(s.loss))
-            return err_set(e, ERR_WRONG_RESULT,
-                           "the loss is %f in step %d: not a finite number, so the run is void from there",
-                           (double)s.loss, run->n);
-        run->sample[run->n++] = s;
-        loss = s.loss;
-        timed_s += s.step_s;
-        floor_if_due(run, w, timed_s, false);
-    }
-    if (!run->interrupted)
-        floor_if_due(run, w, timed_s, true);
+    bool last = enough(run, elapsed_s);
+    if (floor_due(run, timed_s, last))
+        return FLOOR;
+    return last ? ENOUGH : GO_ON;
+}
+
+/* One timed step, kept if it is right. */
+static int timed_step(struct run *run, struct step_worker *w, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    struct run_sample s;
+    if (grow(run, e))
+        return -1;
+    if (run->n == o->poison_step)
+        run->net.param[run->net.layout.params - 1] = NAN;
+    if (step_take(w, run->n, run->n, &s, e))
+        return -1;
+    if (run->n == o->alter_step && o->rank == o->world - 1)
+        run->net.param[0] += 1;
+    if (conclude(run, run->n, &s, e))
+        return -1;
+    run->sample[run->n++] = s;
     return 0;
 }
 
-static void validate(struct run *run, struct worker *w, const struct reporter *r)
+static int timed_steps(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    double timed_s = 0;
+    uint64_t start = clock_now_ns();
+    for (;;) {
+        enum decision next;
+        double elapsed_s = clock_seconds(start, clock_now_ns());
+        float loss = run->n ? run->sample[run->n - 1].loss : NAN;
+        report(run, r, "training", run->n, run->options.steps, elapsed_s, time_left(run, elapsed_s), loss);
+        if (decide(run, run->n, wish(run, elapsed_s, timed_s), &next, e))
+            return -1;
+        if (next == ENOUGH)
+            return 0;
+        if (next == FLOOR) {
+            if (run->floor_n < FLOOR_MAX)
+                run->floor_s[run->floor_n++] = step_floor(w);
+            continue;
+        }
+        if (timed_step(run, w, e))
+            return -1;
+        timed_s += run->sample[run->n - 1].step_s;
+    }
+}
+
+static void validate(struct run *run, struct step_worker *w, const struct reporter *r)
 {
     int n = run->options.eval_batches;
     double sum = 0;
     uint64_t start = clock_now_ns();
     for (int i = 0; i < n && !stopped(run); i++) {
-        report(r, "validation", i, n, clock_seconds(start, clock_now_ns()), -1, NAN);
+        report(run, r, "validation", i, n, clock_seconds(start, clock_now_ns()), -1, NAN);
         data_val_batch(&run->data, (uint64_t)i, run->options.batch, run->options.seq, w->inputs, w->targets);
         sum += net_loss(&run->net, w->inputs, w->targets);
     }
     if (n > 0 && !run->interrupted)
         run->eval_loss = sum / n;
-}
-
-/* FNV-1a over the parameters' bits, one 32-bit word at a time. */
-static uint64_t checksum(const float *x, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        h = (h ^ bits) * 0x100000001b3u;
-    }
-    return h;
 }
 
 static uint64_t peak_rss(void)
@@ -312,22 +355,40 @@ static uint64_t peak_rss(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-static int train(struct run *run, struct worker *w, const struct reporter *r, struct err *e)
+/* The same parameters on all ranks, and the same data. */
+static int start_alike(struct run *run, struct err *e)
 {
     const struct run_options *o = &run->options;
-    report(r, "preparing", 0, 1, 0, -1, NAN);
-    if (o->checkpoint) {
+    if (o->rank == 0 && o->checkpoint) {
         if (checkpoint_load(o->checkpoint, &run->spec, &run->net.layout, run->net.param, e))
             return -1;
     } else {
         net_init_params(&run->net, o->seed);
     }
-    run->stamp_cost_ns = clock_cost_ns();
-    if (warm_up(run, w, r, e) || timed_steps(run, w, r, e))
+    if (!o->team)
+        return 0;
+    if (team_broadcast(o->team, run->net.param, run->net.layout.params * sizeof(float), e))
         return -1;
-    validate(run, w, r);
-    run->peak_rss_bytes = peak_rss();
+    return compare(run, 0, checksum(run->data.token, run->data.n / 2), "training data", e);
+}
+
+static int train(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    report(run, r, "preparing", 0, 1, 0, -1, NAN);
+    if (start_alike(run, e))
+        return -1;
+    run->stamp_cost_ns = clock_cost_ns();
+    if (baseline_before(run, w, r, e) || warm_up(run, w, r, e) || timed_steps(run, w, r, e))
+        return -1;
     run->param_checksum = checksum(run->net.param, run->net.layout.params);
+    if (o->team && o->team->gradients == &o->team->ring && compare(run, run->n, run->param_checksum, "parameters", e))
+        return err_context(e, "after %d steps", run->n);
+    if (baseline_after(run, w, r, e))
+        return -1;
+    if (o->rank == 0)
+        validate(run, w, r);
+    run->peak_rss_bytes = peak_rss();
     if (o->save && !run->interrupted)
         return checkpoint_save(o->save, &run->spec, &run->net.layout, run->net.param, e);
     return 0;
@@ -337,23 +398,20 @@ int run_execute(struct run *run, void (*progress)(void *ctx, const struct run_pr
                 struct notes *notes, struct err *e)
 {
     struct reporter r = {progress, ctx};
-    struct worker *w = calloc(1, sizeof *w);
+    struct step_worker *w = calloc(1, sizeof *w);
     if (!w)
         return err_set(e, ERR_MEMORY, "no memory to start the run");
-    size_t bytes = plan_batch_bytes(run);
-    w->inputs = malloc(bytes);
-    if (run->spec.kind == MODEL_GPT && w->inputs)
-        w->targets = (int32_t *)((char *)w->inputs + bytes / 2);
-    rng_init(&w->rng, run->options.seed, (uint64_t)run->options.rank + 1000);
-    int result =
-        w->inputs ? net_take(&run->net, e) : err_set(e, ERR_MEMORY, "no memory for %zu bytes of batches", bytes);
+    int result = net_take(&run->net, e);
+    run->net.abandon = run->options.abandon;
+    if (result == 0)
+        result = step_open(w, run, e);
     if (result == 0)
         result = train(run, w, &r, e);
     if (run->peak_rss_bytes == 0)
         run->peak_rss_bytes = peak_rss();
     if (run->options.steps < 0 && run->n >= STEPS_MAX_BY_TIME)
         notes_add(notes, "stopped after %d steps, before the time was up: a sample of every step is kept", run->n);
-    free(w->inputs);
+    step_close(w);
     free(w);
     return result;
 }
@@ -365,5 +423,8 @@ void run_fini(struct run *run)
     free(run->sample);
     free(run->layer_s);
     free(run->ready_s);
+    free(run->bucket);
+    free(run->bucket_s);
+    free(run->batch_of);
     memset(run, 0, sizeof *run);
 }

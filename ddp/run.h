@@ -1,11 +1,18 @@
 /*
- * ddp/run.h - one experiment on this node: warm-up, timed steps, floor, and what they measured.
+ * ddp/run.h - one experiment as one rank sees it: warm-up, timed steps, floor, and what they measured.
  *
  * run_plan() turns options into a plan (defaults filled in, data opened, checkpoint header checked, memory
  * need compared with the limit) and fails before anything large is allocated; run_execute() maps memory,
  * trains and fills the samples; run_fini() frees all. Everything raw stays in struct run; summaries are
  * functions of it. Interruption: when *options.stop becomes non-zero the step in progress is finished, what
  * was measured is kept, run->interrupted is set and run_execute returns 0.
+ *
+ * Several ranks (options.team): all call run_plan and run_execute with the same options but for rank, and every rank fills
+ * its own struct run. Rank 0's parameters are broadcast; gradients are averaged over all ranks (ddp/reduce.h); the loss of a
+ * sample is the mean over all tokens of the step. Between steps, outside what is timed, the ranks agree on what to do
+ * next: rank 0 decides, and any rank that was asked to stop stops all. Before the first and after the last step every rank
+ * times its own step alone, all at once and without communication. Parameters that differ between ranks are
+ * ERR_WRONG_RESULT with the rank and the step.
  *
  * Stopping rule: with steps >= 0 exactly that many timed steps; else until time_s have passed and at
  * least 5 timed steps are in.
@@ -19,12 +26,16 @@
 #include "base/err.h"
 #include "base/notes.h"
 #include "base/stats.h"
+#include "ddp/reduce.h"
+#include "ddp/team.h"
 #include "model/data.h"
 #include "model/net.h"
 
 struct run_options {
     const char *model;             /* "shakespeare-char" unless told otherwise */
-    int batch, seq;                /* 0: the model's own */
+    int batch, seq;                /* of this rank; 0: the model's own */
+    int global_batch;              /* sequences per update over all ranks, in place of batch; 0: not given */
+    const char *shares;            /* "5:3": how the global batch is divided; NULL: equally */
     int steps;                     /* -1: by time */
     double time_s;                 /* 60 unless told otherwise */
     int warmup;                    /* 2 unless told otherwise */
@@ -43,17 +54,49 @@ struct run_options {
     double memory_limit_bytes;       /* lower of free memory and group limits, from the probe; 0: unknown */
     const char *memory_limit_source; /* where that number comes from, for the error sentence */
     int poison_step;                 /* test hook: one parameter set to NaN before this timed step; -1: never */
+    int alter_step;                  /* test hook: one parameter of the last rank altered after it; -1: never */
     const volatile sig_atomic_t *stop;
+    struct team *team; /* NULL: alone. Borrowed; as rank and world say */
+    enum reduce_schedule schedule;
+    double bucket_mib;          /* 0: PyTorch's default */
+    bool verify;                /* compare parameters after every step; small models are always compared */
+    bool baseline;              /* with a team: time each rank alone (on unless told otherwise) */
+    const atomic_bool *abandon; /* true: give up within a layer, ERR_PEER_LOST; may be NULL */
+    /* Called around the start of the communication thread, which inherits where the calling thread may run; may be NULL. */
+    void (*roam)(void *ctx, bool on);
+    void *roam_ctx;
 };
 
 struct run_sample {
-    double step_s, forward_s, backward_s, optimizer_s, data_s; /* step = forward + backward + optimizer, data outside */
+    /* step = forward + backward + exposed + optimizer; data outside */
+    double step_s, forward_s, backward_s, optimizer_s, data_s;
     float loss;
     int64_t minor_faults; /* page faults during the step */
+    /* with a team: */
+    double exposed_s;       /* the step stood still for communication */
+    double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
+    double wait_s;          /* part of it: nothing came from the previous rank yet */
+    double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
 };
 
+/* Of a bucket in a step: instants from the start of the step, then durations, which add up to end - start. */
+enum {
+    RUN_BUCKET_READY,
+    RUN_BUCKET_START,
+    RUN_BUCKET_FIRST_BYTE,
+    RUN_BUCKET_END,
+    RUN_BUCKET_WAIT,
+    RUN_BUCKET_MOVE,
+    RUN_BUCKET_SUM,
+    RUN_BUCKET_CHECK,
+    RUN_BUCKET_BYTES,
+    RUN_BUCKET_COLUMNS
+};
+
+enum { RUN_ALONE_MAX = 16 };
+
 struct run_progress {
-    const char *stage;       /* "warm-up", "training", "floor", "validation" */
+    const char *stage;       /* "warm-up", "training", "baseline", "validation" */
     int done, total;         /* total < 0: by time */
     double elapsed_s, eta_s; /* eta < 0: unknown */
     float loss;
@@ -71,8 +114,11 @@ struct run {
     struct data data;
     struct sampler sampler;
     struct optimizer_spec optimizer;
-    uint64_t planned_bytes; /* net memory + batch buffers + samples + OpenBLAS's buffers, known before taking */
-    int capacity, n;        /* timed samples */
+    int *batch_of;               /* [world] sequences per micro-batch of each rank */
+    int batch_before, batch_all; /* of the ranks below this one; of all */
+    bool unequal;                /* not all have the same */
+    uint64_t planned_bytes;      /* net memory + batch buffers + samples + OpenBLAS's buffers, known before taking */
+    int capacity, n;             /* timed samples */
     struct run_sample *sample;
     double warmup_first_s; /* first warm-up step, which pays for page faults and thread start */
     double *layer_s;       /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
@@ -86,6 +132,15 @@ struct run {
     double eval_loss;                  /* NaN without validation */
     uint64_t param_checksum;           /* FNV-1a over the parameters' bytes at the end */
     bool interrupted;
+    const char *stage; /* what it was doing last: as in struct run_progress, "preparing", "baseline" */
+
+    /* with a team */
+    const char *transport; /* what carried the gradients: "tcp", "null"; NULL: it did not come to that */
+    int buckets;
+    struct reduce_bucket *bucket; /* [buckets] */
+    double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */
+    int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
+    double alone_s[RUN_ALONE_MAX];
 };
 
 int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e);

@@ -1,0 +1,462 @@
+/*
+ * ddp/spawn.c - see spawn.h. Start at spawn_start(): connections, processes, the watching thread.
+ */
+#include "config.h" /* _GNU_SOURCE: accept4, sigabbrev_np */
+
+#include "ddp/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+extern char **environ;
+
+enum { REPORT_MAX_BYTES = 64 << 20 };
+
+/* ---- connections ---- */
+
+static int no_socket(struct err *e)
+{
+    bool resource = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return err_set(e, resource ? ERR_MEMORY : ERR_UNAVAILABLE, "cannot connect ranks over loopback: %s",
+                   strerror(errno));
+}
+
+static bool same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+    return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
+}
+
+/* Whoever else on this host found the port first is turned away. */
+static int accept_from(int server, int client)
+{
+    struct sockaddr_in own, peer;
+    socklen_t size = sizeof own;
+    if (getsockname(client, (struct sockaddr *)&own, &size))
+        return -1;
+    for (;;) {
+        size = sizeof peer;
+        int fd = accept4(server, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
+        if (fd < 0 && errno == EINTR)
+            continue;
+        if (fd < 0 || same_address(&own, &peer))
+            return fd;
+        close(fd);
+    }
+}
+
+/* Two ends of one TCP connection. */
+static int connect_pair(int fd[static 2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd[1] = -1;
+    if (server >= 0 && fd[0] >= 0 && bind(server, (struct sockaddr *)&address, size) == 0 && listen(server, 4) == 0 &&
+        getsockname(server, (struct sockaddr *)&address, &size) == 0 &&
+        connect(fd[0], (struct sockaddr *)&address, size) == 0)
+        fd[1] = accept_from(server, fd[0]);
+    int error = errno;
+    if (server >= 0)
+        close(server);
+    if (fd[0] >= 0 && fd[1] < 0)
+        close(fd[0]);
+    errno = error;
+    return fd[1] < 0 ? -1 : 0;
+}
+
+struct ring_fds { /* of each rank */
+    int *next, *prev;
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void close_rank(struct ring_fds *ring, int rank)
+{
+    if (ring->prev[rank] != ring->next[rank])
+        close_fd(&ring->prev[rank]);
+    close_fd(&ring->next[rank]);
+    ring->prev[rank] = -1;
+}
+
+/* Two ranks share one connection, which carries both directions. */
+static int connect_ring(struct ring_fds *ring, int world)
+{
+    int fd[2];
+    for (int r = 0; r < world; r++)
+        ring->next[r] = ring->prev[r] = -1;
+    if (world == 2) {
+        if (connect_pair(fd))
+            return -1;
+        ring->next[0] = ring->prev[0] = fd[0];
+        ring->next[1] = ring->prev[1] = fd[1];
+        return 0;
+    }
+    for (int r = 0; r < world; r++) {
+        if (connect_pair(fd))
+            return -1;
+        ring->next[r] = fd[0];
+        ring->prev[(r + 1) % world] = fd[1];
+    }
+    return 0;
+}
+
+/* ---- processes ---- */
+
+/* Naming a descriptor as its own copy makes posix_spawn clear its close-on-exec flag, in the new process alone. */
+static int describe_files(posix_spawn_file_actions_t *files, int control, int next, int prev)
+{
+    int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    rc = rc ? rc : posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(files, control, control);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(files, next, next);
+    return rc ? rc : posix_spawn_file_actions_adddup2(files, prev, prev);
+}
+
+static int start_worker(struct spawn_worker *worker, const struct spawn_place *place, char *const *argv)
+{
+    char option[96];
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **own = malloc((n + 2) * sizeof *own);
+    if (!own)
+        return ENOMEM;
+    memcpy(own, argv, n * sizeof *own);
+    snprintf(option, sizeof option, "--worker=%d:%d:%d:%d:%d", place->rank, place->world, place->control_fd,
+             place->next_fd, place->prev_fd);
+    own[n] = option;
+    own[n + 1] = NULL;
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    int rc = describe_files(&files, place->control_fd, place->next_fd, place->prev_fd);
+    if (rc == 0)
+        rc = posix_spawn(&worker->pid, "/proc/self/exe", &files, NULL, own, environ);
+    posix_spawn_file_actions_destroy(&files);
+    free(own);
+    if (rc)
+        worker->pid = 0;
+    return rc;
+}
+
+static int start_all(struct spawn *s, struct ring_fds *ring, char *const *argv, struct err *e)
+{
+    for (int r = 1; r < s->world; r++) {
+        struct spawn_worker *worker = &s->worker[r - 1];
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+            return no_socket(e);
+        worker->control = pair[0];
+        struct spawn_place place = {r, s->world, pair[1], ring->next[r], ring->prev[r]};
+        int rc = start_worker(worker, &place, argv);
+        close(pair[1]);
+        close_rank(ring, r); /* so that its death is seen by its neighbours */
+        if (rc)
+            return err_set(e, ERR_MEMORY, "cannot start rank %d of %d: %s", r, s->world, strerror(rc));
+    }
+    return 0;
+}
+
+/* ---- watching ---- */
+
+static void conclude(struct spawn *s, struct spawn_worker *worker)
+{
+    worker->report = worker->bytes ? json_loadb(worker->text, worker->bytes, 0, NULL) : NULL;
+    if (!worker->report || json_object_get(worker->report, "error"))
+        atomic_store(&s->lost, true);
+    pthread_mutex_lock(&s->lock);
+    worker->ended = true;
+    s->ends++;
+    pthread_cond_signal(&s->end);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Takes what has come; true at the end. */
+static bool listen_to(struct spawn_worker *worker)
+{
+    if (worker->room - worker->bytes < 4096) {
+        size_t room = worker->room ? 2 * worker->room : 16384;
+        char *text = room <= REPORT_MAX_BYTES ? realloc(worker->text, room) : NULL;
+        if (!text)
+            return true;
+        worker->text = text;
+        worker->room = room;
+    }
+    ssize_t n = read(worker->control, worker->text + worker->bytes, worker->room - worker->bytes);
+    if (n > 0)
+        worker->bytes += (size_t)n;
+    return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+/* Ends when all workers have. */
+static void *watch(void *argument)
+{
+    struct spawn *s = argument;
+    struct pollfd *fds = calloc((size_t)s->world, sizeof *fds);
+    int left = s->world - 1;
+    if (!fds)
+        atomic_store(&s->lost, true);
+    for (int i = 0; fds && i < left; i++)
+        fds[i] = (struct pollfd){.fd = s->worker[i].control, .events = POLLIN};
+    while (fds && left > 0) {
+        if (poll(fds, (nfds_t)(s->world - 1), -1) < 0 && errno != EINTR)
+            break;
+        for (int i = 0; i < s->world - 1; i++)
+            if (fds[i].fd >= 0 && fds[i].revents && listen_to(&s->worker[i])) {
+                fds[i].fd = -1;
+                left--;
+                conclude(s, &s->worker[i]);
+            }
+    }
+    free(fds);
+    return NULL;
+}
+
+/* Signals are for the thread that drives the steps. */
+static int start_watching(struct spawn *s, struct err *e)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&s->watcher, NULL, watch, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    s->watching = rc == 0;
+    return rc ? err_set(e, ERR_MEMORY, "no thread to watch the ranks: %s", strerror(rc)) : 0;
+}
+
+int spawn_start(struct spawn *s, int world, char *const *argv, struct err *e)
+{
+    *s = (struct spawn){.world = world, .next_fd = -1, .prev_fd = -1};
+    pthread_condattr_t attribute;
+    pthread_condattr_init(&attribute);
+    pthread_condattr_setclock(&attribute, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->end, &attribute);
+    pthread_condattr_destroy(&attribute);
+    s->worker = calloc((size_t)world, sizeof *s->worker);
+    int *fds = calloc(2 * (size_t)world, sizeof *fds);
+    if (!s->worker || !fds) {
+        free(fds);
+        spawn_fini(s);
+        return err_set(e, ERR_MEMORY, "no memory for %d ranks", world);
+    }
+    for (int i = 0; i < world - 1; i++)
+        s->worker[i].control = -1;
+    struct ring_fds ring = {fds, fds + world};
+    int result = connect_ring(&ring, world) ? no_socket(e) : start_all(s, &ring, argv, e);
+    if (result == 0)
+        result = start_watching(s, e);
+    if (result == 0) {
+        s->next_fd = ring.next[0];
+        s->prev_fd = ring.prev[0];
+    } else {
+        for (int r = 0; r < world; r++)
+            close_rank(&ring, r);
+        spawn_fini(s);
+    }
+    free(fds);
+    return result;
+}
+
+/* ---- the end ---- */
+
+static struct timespec moment(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+static void wait_for_ends(struct spawn *s, uint64_t deadline_ns)
+{
+    struct timespec deadline = moment(deadline_ns);
+    pthread_mutex_lock(&s->lock);
+    while (s->watching && s->ends < s->world - 1 && pthread_cond_timedwait(&s->end, &s->lock, &deadline) == 0)
+        ;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void reap(struct spawn_worker *worker, int flags)
+{
+    if (worker->pid <= 0 || worker->reaped)
+        return;
+    pid_t pid;
+    while ((pid = waitpid(worker->pid, &worker->status, flags)) < 0 && errno == EINTR)
+        ;
+    worker->reaped = pid != 0;
+}
+
+/* A worker that has said its last word has only its exit before it. */
+static bool all_reaped(struct spawn *s)
+{
+    bool all = true;
+    for (int i = 0; i < s->world - 1; i++) {
+        reap(&s->worker[i], WNOHANG);
+        all &= s->worker[i].pid <= 0 || s->worker[i].reaped;
+    }
+    return all;
+}
+
+void spawn_gather(struct spawn *s, double seconds)
+{
+    const struct timespec nap = {0, 2000000};
+    if (!s->worker)
+        return;
+    uint64_t deadline_ns = clock_now_ns() + (uint64_t)(seconds * 1e9);
+    wait_for_ends(s, deadline_ns);
+    while (!all_reaped(s) && clock_now_ns() < deadline_ns)
+        nanosleep(&nap, NULL);
+    for (int i = 0; i < s->world - 1; i++) {
+        struct spawn_worker *worker = &s->worker[i];
+        if (worker->pid > 0 && !worker->reaped) {
+            worker->killed = true;
+            kill(worker->pid, SIGKILL);
+            reap(worker, 0);
+        }
+    }
+    if (s->watching)
+        pthread_join(s->watcher, NULL);
+    s->watching = false;
+}
+
+static bool is_crash(int number)
+{
+    return number == SIGILL || number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGABRT ||
+           number == SIGSYS || number == SIGTRAP;
+}
+
+/* How much a worker's end says about the cause: the others only saw their neighbour go. */
+static int blame(const struct spawn_worker *worker)
+{
+    const json_t *error = json_object_get(worker->report, "error");
+    json_int_t code = json_integer_value(json_object_get(error, "code"));
+    if (worker->killed)
+        return 0;
+    if (worker->reaped && WIFSIGNALED(worker->status))
+        return 3;
+    if (error)
+        return code == ERR_PEER_LOST || code == ERR_INTERRUPTED ? 0 : 2;
+    return worker->report ? 0 : 1;
+}
+
+static void explain_signal(const struct spawn_worker *worker, int rank, const char *when, const char *kernel,
+                           struct err *e)
+{
+    int number = WTERMSIG(worker->status);
+    const char *name = sigabbrev_np(number);
+    if (is_crash(number))
+        err_set(e, ERR_WRONG_RESULT, "worker died: SIG%s (rank %d, %s, OpenBLAS kernel %s)", name ? name : "?", rank,
+                when, kernel);
+    else
+        err_set(e, ERR_PEER_LOST, "rank %d was ended by SIG%s %s%s", rank, name ? name : "?", when,
+                number == SIGKILL ? "; if nobody did that, memory ran out (see dmesg)" : "");
+}
+
+bool spawn_explain(const struct spawn *s, const char *when, const char *kernel, struct err *e)
+{
+    int worst = 0, rank = 0;
+    for (int i = 0; i < s->world - 1; i++)
+        if (blame(&s->worker[i]) > worst) {
+            worst = blame(&s->worker[i]);
+            rank = i + 1;
+        }
+    if (worst == 0)
+        return false;
+    const struct spawn_worker *worker = &s->worker[rank - 1];
+    const json_t *error = json_object_get(worker->report, "error");
+    const char *message = json_string_value(json_object_get(error, "message"));
+    if (worst == 3)
+        explain_signal(worker, rank, when, kernel, e);
+    else if (worst == 2)
+        err_set(e, (enum err_code)json_integer_value(json_object_get(error, "code")), "rank %d: %s", rank,
+                message ? message : "failed without a reason");
+    else
+        err_set(e, ERR_PEER_LOST, "rank %d ended with status %d %s, without a word", rank, WEXITSTATUS(worker->status),
+                when);
+    return true;
+}
+
+void spawn_fini(struct spawn *s)
+{
+    if (!s->world)
+        return;
+    spawn_gather(s, 0);
+    for (int i = 0; s->worker && i < s->world - 1; i++) {
+        close_fd(&s->worker[i].control);
+        json_decref(s->worker[i].report);
+        free(s->worker[i].text);
+    }
+    free(s->worker);
+    pthread_cond_destroy(&s->end);
+    pthread_mutex_destroy(&s->lock);
+    *s = (struct spawn){0};
+}
+
+/* ---- in a worker ---- */
+
+static bool is_socket(int fd)
+{
+    int type;
+    socklen_t size = sizeof type;
+    return fd > STDERR_FILENO && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+int spawn_place_parse(struct spawn_place *p, const char *text, struct err *e)
+{
+    char rest;
+    int n = sscanf(text, "%d:%d:%d:%d:%d%c", &p->rank, &p->world, &p->control_fd, &p->next_fd, &p->prev_fd, &rest);
+    if (n != 5 || p->rank < 1 || p->rank >= p->world || !is_socket(p->control_fd) || !is_socket(p->next_fd) ||
+        !is_socket(p->prev_fd))
+        return err_set(e, ERR_USAGE, "option --worker is set by the program itself; --spawn N starts N ranks");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct pollfd parent = {.fd = p->control_fd, .events = POLLIN}; /* it may have gone before that took effect */
+    if (poll(&parent, 1, 0) > 0)
+        return err_set(e, ERR_PEER_LOST, "rank 0 is gone");
+    return 0;
+}
+
+void spawn_place_keep(const struct spawn_place *p)
+{
+    fcntl(p->control_fd, F_SETFD, FD_CLOEXEC);
+    fcntl(p->next_fd, F_SETFD, FD_CLOEXEC);
+    fcntl(p->prev_fd, F_SETFD, FD_CLOEXEC);
+}
+
+int spawn_report(const struct spawn_place *p, const json_t *document, struct err *e)
+{
+    char *text = json_dumps(document, JSON_COMPACT);
+    size_t left = text ? strlen(text) : 0;
+    if (!text)
+        return err_set(e, ERR_MEMORY, "no memory for the report of rank %d", p->rank);
+    for (const char *at = text; left > 0;) {
+        ssize_t n = send(p->control_fd, at, left, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            free(text);
+            return err_set(e, ERR_PEER_LOST, "rank 0 does not take the report: %s", strerror(errno));
+        }
+        at += n;
+        left -= (size_t)n;
+    }
+    free(text);
+    shutdown(p->control_fd, SHUT_WR);
+    return 0;
+}

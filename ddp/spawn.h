@@ -1,0 +1,90 @@
+/*
+ * ddp/spawn.h - the ranks of a run on this node: one process each, started, watched and gathered by rank 0.
+ *
+ *     spawn_start(&s, world, argv, e)            rank 0 is the caller; argv: the workers' arguments
+ *     ... spawn_lost(&s) turns true when a worker has died or failed ...
+ *     spawn_gather(&s, seconds)                  after the own connections are closed: all workers are gone after this
+ *     s.worker[r - 1].report                     what rank r said, or NULL
+ *     spawn_explain(&s, "at step 3", kernel, e)  the first cause, if a worker is to blame
+ *     spawn_fini(&s)
+ *
+ * Workers are this program again, by exec: a process that has used OpenBLAS must not fork. A worker finds its place in
+ * one more argument, --worker=RANK:WORLD:CONTROL:NEXT:PREV, where the last three are inherited descriptors; all others
+ * of this program are close-on-exec. CONTROL is one end of a socket pair, on which the worker writes one JSON document
+ * when it ends, with "error" in it if it failed. NEXT and PREV are TCP connections over loopback to its neighbours in the
+ * ring. Workers read nothing and have no standard output.
+ *
+ * No worker outlives rank 0: the kernel kills it when the thread that called spawn_start ends, however that comes about.
+ *
+ * A thread of its own watches the control sockets; everything but spawn_lost belongs to the thread that called
+ * spawn_start.
+ */
+#ifndef DDP_SPAWN_H
+#define DDP_SPAWN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+struct spawn_worker {
+    pid_t pid;
+    int control;
+    char *text; /* what has come so far */
+    size_t bytes, room;
+    bool ended;     /* its control socket is closed */
+    json_t *report; /* NULL: it said nothing that is JSON */
+    bool killed;    /* by us */
+    bool reaped;
+    int status; /* as from waitpid */
+};
+
+struct spawn {
+    int world;
+    struct spawn_worker *worker; /* [world - 1], rank 1 first */
+    int next_fd, prev_fd;        /* rank 0's connections, the caller's to close; -1: none */
+    atomic_bool lost;
+    pthread_t watcher;
+    bool watching;
+    pthread_mutex_t lock; /* guards ended and ends */
+    pthread_cond_t end;
+    int ends;
+};
+
+/* What a worker is told. */
+struct spawn_place {
+    int rank, world, control_fd, next_fd, prev_fd;
+};
+
+/* argv ends with NULL. ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
+int spawn_start(struct spawn *s, int world, char *const *argv, struct err *e);
+
+static inline bool spawn_lost(const struct spawn *s)
+{
+    return atomic_load_explicit(&s->lost, memory_order_relaxed);
+}
+
+/* Waits so long for the workers to end by themselves, kills those that have not, and reaps all. */
+void spawn_gather(struct spawn *s, double seconds);
+
+/* If a worker was ended by a signal, failed by itself or left without a word, e becomes that: ERR_WRONG_RESULT for a
+ * crash, ERR_PEER_LOST for a worker that was killed, else the worker's own error. when is put behind the rank, kernel (what
+ * multiplies matrices, the first suspect) into the sentence on a crash. Returns whether it did. */
+bool spawn_explain(const struct spawn *s, const char *when, const char *kernel, struct err *e);
+
+void spawn_fini(struct spawn *s); /* kills and reaps what is left; accepts a zeroed struct */
+
+/* In a worker: the argument's value taken apart; ERR_USAGE if it cannot be one of spawn_start's. From here on the worker
+ * dies with its parent. */
+int spawn_place_parse(struct spawn_place *place, const char *text, struct err *e);
+
+/* In a worker: the three descriptors are not inherited any further. */
+void spawn_place_keep(const struct spawn_place *place);
+
+/* In a worker: the last word. */
+int spawn_report(const struct spawn_place *place, const json_t *document, struct err *e);
+
+#endif

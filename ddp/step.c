@@ -1,0 +1,305 @@
+/*
+ * ddp/step.c - see step.h. Start at step_take(): micro-batches, the wait for the reduction, the optimizer.
+ */
+#include "ddp/step.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "ddp/plan.h"
+#include "model/kernels.h"
+
+/* ---- batches ---- */
+
+static size_t batch_positions(const struct run *run)
+{
+    return (size_t)run->options.batch * (size_t)run->options.seq;
+}
+
+/* Vectors come from one stream for all ranks, so that N ranks together draw what one rank with their batch would. */
+static void draw_vectors(struct step_worker *w, float *x)
+{
+    const struct run *run = w->run;
+    size_t dim = (size_t)run->spec.dim[0];
+    for (int k = 0; k < run->options.accum; k++)
+        for (int b = 0; b < run->batch_all; b++) {
+            int own = b - run->batch_before;
+            for (size_t i = 0; i < dim; i++) {
+                float value = (float)rng_normal(&w->rng);
+                if (own >= 0 && own < run->options.batch)
+                    *x++ = value;
+            }
+        }
+}
+
+/* With equal batches a rank takes every world-th window, as the sampler was told. With unequal ones all ranks walk through
+ * the same order, and each takes its part of every global batch. */
+static void fetch(struct step_worker *w)
+{
+    struct run *run = w->run;
+    const struct run_options *o = &run->options;
+    if (run->spec.kind == MODEL_MLP) {
+        draw_vectors(w, w->inputs);
+        return;
+    }
+    for (int k = 0; k < o->accum; k++) {
+        size_t at = (size_t)k * batch_positions(run);
+        if (run->unequal)
+            sampler_skip(&run->sampler, (uint64_t)run->batch_before);
+        data_next_batch(&run->data, &run->sampler, o->batch, o->seq, (int32_t *)w->inputs + at, w->targets + at);
+        if (run->unequal)
+            sampler_skip(&run->sampler, (uint64_t)(run->batch_all - run->batch_before - o->batch));
+    }
+}
+
+static const void *micro_inputs(const struct step_worker *w, int k)
+{
+    const struct run *run = w->run;
+    size_t at = (size_t)k * batch_positions(run);
+    if (run->spec.kind == MODEL_MLP)
+        return (const float *)w->inputs + at * (size_t)run->spec.dim[0];
+    return (const int32_t *)w->inputs + at;
+}
+
+/* ---- life ---- */
+
+static int open_reduction(struct step_worker *w, struct err *e)
+{
+    struct run *run = w->run;
+    const struct run_options *o = &run->options;
+    struct reduce_options options = {o->schedule, o->bucket_mib, run->batch_of};
+    w->reduce = calloc(1, sizeof *w->reduce);
+    if (!w->reduce)
+        return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
+    if (o->roam)
+        o->roam(o->roam_ctx, true); /* the communication thread inherits where it may run */
+    int result = reduce_init(w->reduce, &run->net, o->team->gradients, &options, e);
+    if (o->roam)
+        o->roam(o->roam_ctx, false);
+    if (result)
+        return -1;
+    run->transport = o->team->gradients->ops->name;
+    run->buckets = w->reduce->n;
+    run->bucket = calloc((size_t)run->buckets, sizeof *run->bucket);
+    if (!run->bucket)
+        return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
+    memcpy(run->bucket, w->reduce->bucket, (size_t)run->buckets * sizeof *run->bucket);
+    return 0;
+}
+
+int step_open(struct step_worker *w, struct run *run, struct err *e)
+{
+    size_t bytes = plan_batch_bytes(run);
+    *w = (struct step_worker){.run = run, .inputs = malloc(bytes)};
+    if (!w->inputs)
+        return err_set(e, ERR_MEMORY, "no memory for %zu bytes of batches", bytes);
+    if (run->spec.kind == MODEL_GPT)
+        w->targets = (int32_t *)((char *)w->inputs + bytes / 2);
+    rng_init(&w->rng, run->options.seed, 1000);
+    return run->options.team ? open_reduction(w, e) : 0;
+}
+
+void step_close(struct step_worker *w)
+{
+    if (w->reduce)
+        reduce_fini(w->reduce);
+    free(w->reduce);
+    free(w->inputs);
+    *w = (struct step_worker){0};
+}
+
+/* ---- forward, backward, reduction ---- */
+
+static void harvest(struct step_worker *w)
+{
+    struct net_trace *trace = &w->run->net.trace;
+    for (int i = 0; i < trace->n; i++) {
+        const struct phase *p = &trace->phase[i];
+        w->layer_s[p->layer + 1][p->kind] += clock_seconds(p->start_ns, p->end_ns);
+    }
+    w->run->stamps_per_step += trace->n;
+    trace->n = 0;
+}
+
+/* The mean loss of the micro-batches; with a reduction net.grad is then the mean gradient of all ranks, and *exposed_ns
+ * what was spent waiting for it. */
+static int all_micro_batches(struct step_worker *w, struct reduce *reduce, int number, float *loss,
+                             uint64_t *exposed_ns, struct err *e)
+{
+    struct run *run = w->run;
+    int K = run->options.accum;
+    float scale = (reduce ? reduce_scale(reduce) : 1) / (float)K;
+    *loss = 0;
+    *exposed_ns = 0;
+    for (int k = 0; k < K; k++) {
+        size_t at = (size_t)k * batch_positions(run);
+        const int32_t *targets = w->targets ? w->targets + at : NULL;
+        if (k == K - 1) {
+            net_trace_reset(&run->net);
+            uint64_t from = clock_now_ns();
+            if (reduce && reduce_begin(reduce, (uint32_t)number, micro_inputs(w, k), e))
+                return -1;
+            *exposed_ns += clock_now_ns() - from;
+        }
+        *loss += net_step(&run->net, micro_inputs(w, k), targets, scale, k > 0) / (float)K;
+        if (net_abandoned(&run->net))
+            return err_set(e, ERR_PEER_LOST, "another rank was lost at step %d", number);
+        harvest(w);
+    }
+    uint64_t from = clock_now_ns();
+    if (reduce && reduce_finish(reduce, e))
+        return -1;
+    if (reduce)
+        *exposed_ns += clock_now_ns() - from;
+    return 0;
+}
+
+/* ---- what a step cost ---- */
+
+static int64_t minor_faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* Seconds from start to an instant, NaN for one that never came. */
+static double since(uint64_t start_ns, uint64_t at_ns)
+{
+    return at_ns ? ((double)at_ns - (double)start_ns) * 1e-9 : NAN;
+}
+
+static void add_call(struct run_sample *s, const struct call *call)
+{
+    s->communication_s += clock_seconds(call->start_ns, call->end_ns);
+    s->wait_s += (double)call->wait_ns * 1e-9;
+}
+
+static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row, struct run_sample *s)
+{
+    const struct reduce *r = w->reduce;
+    if (r->ids_call.end_ns)
+        add_call(s, &r->ids_call);
+    for (int b = 0; b < r->n; b++) {
+        const struct overlap_record *record = &r->overlap.record[b];
+        const struct call *call = &record->call;
+        add_call(s, call);
+        if (row < 0)
+            continue;
+        double *to = w->run->bucket_s + ((size_t)row * (size_t)r->n + (size_t)b) * RUN_BUCKET_COLUMNS;
+        to[RUN_BUCKET_READY] = since(start_ns, record->ready_ns);
+        to[RUN_BUCKET_START] = since(start_ns, call->start_ns);
+        to[RUN_BUCKET_FIRST_BYTE] = since(start_ns, call->first_byte_ns);
+        to[RUN_BUCKET_END] = since(start_ns, call->end_ns);
+        to[RUN_BUCKET_WAIT] = (double)call->wait_ns * 1e-9;
+        to[RUN_BUCKET_MOVE] = (double)call->move_ns * 1e-9;
+        to[RUN_BUCKET_SUM] = (double)call->sum_ns * 1e-9;
+        to[RUN_BUCKET_CHECK] = (double)call->check_ns * 1e-9;
+        to[RUN_BUCKET_BYTES] = (double)(r->span[b].n * sizeof(float));
+    }
+}
+
+static void keep_layers(const struct step_worker *w, uint64_t start_ns, int row)
+{
+    struct run *run = w->run;
+    size_t layers = plan_layers(&run->spec), tensors = (size_t)run->net.layout.n;
+    memcpy(run->layer_s + (size_t)row * layers * 3, w->layer_s, layers * 3 * sizeof(double));
+    for (size_t i = 0; i < tensors; i++)
+        run->ready_s[(size_t)row * tensors + i] = clock_seconds(start_ns, run->net.trace.ready_ns[i]);
+}
+
+int step_take(struct step_worker *w, int number, int row, struct run_sample *s, struct err *e)
+{
+    struct run *run = w->run;
+    const struct run_options *o = &run->options;
+    *s = (struct run_sample){.sent_bytes = NAN};
+    uint64_t t0 = clock_now_ns(), exposed_ns;
+    fetch(w);
+    memset(w->layer_s, 0, sizeof w->layer_s);
+    run->stamps_per_step = 0;
+    s->data_s = clock_seconds(t0, clock_now_ns());
+
+    int64_t sent = o->team ? team_sent_bytes(o->team) : -1;
+    size_t heap = heap_bytes();
+    s->minor_faults = minor_faults();
+    uint64_t start = clock_now_ns();
+    if (all_micro_batches(w, w->reduce, number, &s->loss, &exposed_ns, e))
+        return -1;
+    uint64_t middle = clock_now_ns();
+    if (o->clip > 0)
+        net_clip(&run->net, (float)o->clip);
+    net_update(&run->net, &run->optimizer, ++w->update);
+    uint64_t end = clock_now_ns();
+    s->minor_faults = minor_faults() - s->minor_faults;
+    if (row >= 0)
+        run->allocated_in_timed_region += (int64_t)heap_bytes() - (int64_t)heap;
+    if (sent >= 0)
+        s->sent_bytes = (double)(team_sent_bytes(o->team) - sent);
+
+    harvest(w);
+    run->stamps_per_step += run->net.trace.ready_n * o->accum;
+    s->step_s = clock_seconds(start, end);
+    s->optimizer_s = clock_seconds(middle, end);
+    for (int l = 0; l < STEP_LAYERS_MAX; l++)
+        s->forward_s += w->layer_s[l][PHASE_FORWARD];
+    s->exposed_s = (double)exposed_ns * 1e-9;
+    s->backward_s = clock_seconds(start, middle) - s->forward_s - s->exposed_s;
+    if (w->reduce)
+        keep_buckets(w, start, row, s);
+    if (row >= 0)
+        keep_layers(w, start, row);
+    return 0;
+}
+
+void step_peek(struct step_worker *w)
+{
+    struct sampler sampler = w->run->sampler;
+    struct rng rng = w->rng;
+    fetch(w);
+    w->run->sampler = sampler;
+    w->rng = rng;
+}
+
+/* A learning rate of 0 does all the work of an update and changes no parameter: p x 1 - 0 x anything finite. */
+double step_alone(struct step_worker *w)
+{
+    struct run *run = w->run;
+    struct optimizer_spec still = run->optimizer;
+    still.lr = 0;
+    float loss;
+    uint64_t none, start = clock_now_ns();
+    if (all_micro_batches(w, NULL, 0, &loss, &none, NULL))
+        return -1;
+    if (run->options.clip > 0)
+        net_clip(&run->net, (float)run->options.clip);
+    net_update(&run->net, &still, 1);
+    double took = clock_seconds(start, clock_now_ns());
+    run->net.trace.n = 0;
+    return took;
+}
+
+double step_floor(struct step_worker *w)
+{
+    struct run *run = w->run;
+    const struct kernels *real = run->net.k;
+    float loss;
+    uint64_t none;
+    net_use_kernels(&run->net, &kernels_null);
+    int stamps = run->stamps_per_step;
+    uint64_t start = clock_now_ns();
+    all_micro_batches(w, NULL, 0, &loss, &none, NULL);
+    double took = clock_seconds(start, clock_now_ns());
+    run->stamps_per_step = stamps;
+    net_use_kernels(&run->net, real);
+    return took;
+}

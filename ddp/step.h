@@ -1,0 +1,48 @@
+/*
+ * ddp/step.h - one update of one rank, timed part by part; private to ddp/.
+ *
+ *     step_open(&w, &run, e)         buffers; with a team, the reduction and its thread
+ *     step_take(&w, number, row, &sample, e)
+ *     step_close(&w)
+ *
+ * What is timed is forward, backward, the wait for communication and the optimizer. Fetching the batch and copying
+ * the records of the buckets happen before and after. Nothing is allocated between open and close. Owner: the thread
+ * that drives the net.
+ */
+#ifndef DDP_STEP_H
+#define DDP_STEP_H
+
+#include "base/rng.h"
+#include "ddp/reduce.h"
+#include "ddp/run.h"
+
+enum { STEP_LAYERS_MAX = 64 };
+
+struct step_worker { /* what the steps need besides the run */
+    struct run *run;
+    void *inputs;                       /* [accum][B][T] ids, or [accum][B][dim] values */
+    int32_t *targets;                   /* NULL: the model has none */
+    struct rng rng;                     /* MLP inputs */
+    struct reduce *reduce;              /* NULL: alone */
+    int64_t update;                     /* optimizer updates so far */
+    double layer_s[STEP_LAYERS_MAX][3]; /* of the step in progress, by layer + 1 and kind */
+};
+
+int step_open(struct step_worker *w, struct run *run, struct err *e);
+void step_close(struct step_worker *w); /* accepts a zeroed worker */
+
+/* One whole update. number is named in errors; row < 0 in warm-up, else where the details go. The sample's loss is this
+ * rank's own. */
+int step_take(struct step_worker *w, int number, int row, struct run_sample *sample, struct err *e);
+
+/* Puts the next batch in place and leaves the order of the data as it is. */
+void step_peek(struct step_worker *w);
+
+/* Seconds for a step with the batch in place on this rank alone, without communication; the parameters are left as they are, the moments
+ * are not. Negative: it was abandoned. */
+double step_alone(struct step_worker *w);
+
+/* Seconds for forward and backward with nothing but their matrix products. */
+double step_floor(struct step_worker *w);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * ddp/team.h - all ranks of a run as one of them sees them: the connections, and small things to agree on.
+ *
+ *     team_open(&team, &options, e)              the sockets are the team's now, also if it fails
+ *     team_agree(&team, step, &mine, e)          team.word[r] is what rank r said, on every rank
+ *     team_close(&team)
+ *
+ * team.gradients is what reduces the gradient (ddp/reduce.h): the ring itself, or the null back-end when only the cost of
+ * everything else is of interest. What ranks agree on always goes over the ring, between steps, when no bucket is in
+ * flight; a rank that is silent for longer than the patience ends the run. Owner: the thread that drives the steps.
+ * Nothing is allocated between open and close. Failures are the ring's (ERR_PEER_LOST names the rank and the step).
+ */
+#ifndef DDP_TEAM_H
+#define DDP_TEAM_H
+
+#include "comm/transport.h"
+
+/* What a rank says between two steps. */
+struct team_word {
+    int wish;          /* what it would do next, 0 to 15 */
+    bool stop;         /* it was asked to end */
+    float loss;        /* of its last step */
+    uint64_t checksum; /* of whatever all ranks must have alike */
+};
+
+struct team {
+    int rank, world;
+    struct transport ring, null;
+    struct transport *gradients; /* one of them */
+    struct team_word *word;      /* [world] */
+    float *wire;                 /* the words as numbers that a sum leaves as they are */
+};
+
+struct team_options {
+    int rank, world;
+    int next_fd, prev_fd; /* connected stream sockets; one for both is allowed when world is 2 */
+    bool null;            /* gradients are not reduced */
+};
+
+int team_open(struct team *team, const struct team_options *options, struct err *e);
+
+/* All ranks call it. step is named in errors. */
+int team_agree(struct team *team, uint32_t step, const struct team_word *mine, struct err *e);
+
+/* Rank 0's data becomes everybody's. */
+int team_broadcast(struct team *team, void *data, size_t bytes, struct err *e);
+
+/* Returns once every rank has called it. */
+int team_barrier(struct team *team, struct err *e);
+
+/* Silence of a rank is an error after max(60 s, 10 steps of that length); ten minutes until this is called. */
+void team_expect_step(struct team *team, double step_s);
+
+/* Bytes handed to the kernel for the next rank since the connection was made, headers of frames included; -1: the kernel
+ * does not say. */
+int64_t team_sent_bytes(const struct team *team);
+
+void team_close(struct team *team); /* accepts a zeroed team */
+
+#endif
