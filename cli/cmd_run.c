@@ -3,7 +3,8 @@
  *
  * Start at cmd_run(). The order matters: everything that can be wrong with the request is found before anything
  * takes time, OpenBLAS's kernel is settled before anything uses it (that may start the program again), and
- * the rate of products is measured on the threads and right before the steps it is compared with.
+ * the rate of products is measured on the threads and right before the steps it is compared with. With several ranks all
+ * of them come through here; the others tell rank 0 at the end what they have measured, and only rank 0 speaks.
  */
 #include "config.h" /* _GNU_SOURCE, for asprintf */
 
@@ -20,6 +21,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/record.h"
 #include "model/blas_choice.h"
 #include "model/gemm.h"
@@ -41,11 +43,13 @@ static void on_signal(int number)
     stop = 1;
 }
 
-static void catch_signals(void)
+static void catch_signals(bool worker)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (worker) /* Ctrl-C reaches all ranks; rank 0 tells the others when to stop */
+        action.sa_handler = SIG_IGN;
+    sigaction(SIGINT, &action, NULL);
 }
 
 struct counters { /* that only grow; a run is their difference */
@@ -64,6 +68,7 @@ static struct counters counters_now(const struct probe *probe)
 struct session { /* one run of the command, from the request to the printed result */
     const struct invocation *in;
     struct options options;
+    struct ranks ranks;
     struct notes notes;
     int notes_told;
     struct blas_choice blas;
@@ -95,14 +100,17 @@ static double expected_s(const struct run *run, double flops_per_s)
     double step_s = 1.3 * tokens * model_flops_per_token(&run->net.layout) / flops_per_s;
     double timed_s = o->steps >= 0 ? o->steps * step_s : fmax(o->time_s, 5 * step_s);
     double floor_s = o->floor && o->steps > 0 ? fmax(timed_s / 8, 3 * step_s / 1.3) : 0;
-    return o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
+    double alone_s = o->world > 1 && o->baseline && o->steps != 0 ? 2 * fmax(3 * step_s, 2) + step_s : 0;
+    return alone_s + o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
 }
 
 static void tell_plan(const struct session *s)
 {
     const struct run *run = &s->run;
     const struct run_options *o = &run->options;
-    char length[96], duration[48] = "", accum[32] = "";
+    char length[96], duration[48] = "", accum[32] = "", ranks[32] = "";
+    if (o->world > 1)
+        snprintf(ranks, sizeof ranks, "%d ranks, each ", o->world);
     if (o->accum > 1)
         snprintf(accum, sizeof accum, " x %d", o->accum);
     if (o->steps >= 0)
@@ -114,9 +122,63 @@ static void tell_plan(const struct session *s)
     if (isfinite(seconds))
         snprintf(text, sizeof text, "; about %s",
                  table_seconds(duration, sizeof duration, seconds < 1 ? 1 : round(seconds)));
-    output_say("plan: %s, batch %d x %d%s, %d thread%s; %d warm-up step%s, then %s%s", run->spec.name, run->net.B,
-               run->net.T, accum, o->threads, o->threads == 1 ? "" : "s", o->warmup, o->warmup == 1 ? "" : "s", length,
-               text);
+    output_say("plan: %s, %sbatch %d x %d%s, %d thread%s; %d warm-up step%s, then %s%s", run->spec.name, ranks,
+               run->net.B, run->net.T, accum, o->threads, o->threads == 1 ? "" : "s", o->warmup,
+               o->warmup == 1 ? "" : "s", length, text);
+}
+
+/* The communication thread inherits where this one may run: on every CPU of the rank, not on this thread's alone. */
+static void roam(void *probe, bool on)
+{
+    struct probe *p = probe;
+    if (on) {
+        probe_roam_part(p);
+    } else {
+        struct notes none = {0};
+        probe_bind_part(p, p->first_place, p->threads, &none, NULL);
+    }
+}
+
+/* What this node offers to this rank. */
+static int look_around(struct session *s, struct err *e)
+{
+    struct run_options *o = &s->options.run;
+    static char source[160];
+    if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
+        return -1;
+    if (o->world > 1)
+        probe_share_threads(&s->probe, o->world, s->options.threads, &s->notes);
+    o->threads = s->probe.threads;
+    o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / o->world : 0;
+    o->memory_limit_source = s->probe.memory.limit_source;
+    if (o->world > 1) {
+        snprintf(source, sizeof source, "%.100s, divided by %d ranks", s->probe.memory.limit_source, o->world);
+        o->memory_limit_source = source;
+    }
+    return 0;
+}
+
+/* From here on there are other ranks, and they go the same way. */
+static int join(struct session *s, struct err *e)
+{
+    struct run_options *o = &s->run.options;
+    if (o->world == 1)
+        return 0;
+    if (o->rank == 0)
+        probe_unbind_self(&s->probe); /* OpenMP may have tied this thread down, and workers inherit that */
+    if (ranks_start(&s->ranks, &s->options, s->in->full_argv, e))
+        return -1;
+    o->team = &s->ranks.team;
+    o->abandon = &s->ranks.spawn.lost;
+    if (o->threads > 1) {
+        o->roam = roam;
+        o->roam_ctx = &s->probe;
+    }
+    if (o->team->gradients != &o->team->ring)
+        notes_add(&s->notes,
+                  "--comm null: no gradient is exchanged, so each rank trains by itself and the losses are not "
+                  "those of data-parallel training; the times show what all the rest costs");
+    return 0;
 }
 
 /* Everything before the first step. */
@@ -128,18 +190,21 @@ static int prepare(struct session *s, struct err *e)
         return -1;
     if (blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e))
         return -1;
-    if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
+    if (look_around(s, e))
         return -1;
-    o->threads = s->probe.threads;
-    o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes : 0;
-    o->memory_limit_source = s->probe.memory.limit_source;
     o->stop = &stop;
-    if (run_plan(&s->run, o, &s->notes, e))
+    if (o->rank > 0)
+        o->save = NULL;
+    if (run_plan(&s->run, o, &s->notes, e) || join(s, e))
         return -1;
     gemm_set_threads(o->threads);
-    if (probe_bind_threads(&s->probe, o->threads, &s->notes, e))
+    if (probe_bind_part(&s->probe, o->rank * o->threads, o->threads, &s->notes, e))
+        return -1;
+    if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */
         return -1;
     s->rate = gemm_measure(o->threads, RATE_SECONDS);
+    if (o->rank > 0)
+        return 0;
     tell_plan(s);
     tell(s);
     return 0;
@@ -174,17 +239,19 @@ static void execute(struct session *s)
     progress_init(&progress);
     clock_utc(s->started);
     s->before = counters_now(&s->probe);
-    s->executed = run_execute(&s->run, progress_show, &progress, &s->notes, &s->err) == 0;
+    s->executed = run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &progress, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
     progress_clear(&progress);
     if (s->executed && s->run.interrupted)
         err_set(&s->err, ERR_INTERRUPTED, "interrupted after %d timed step%s; what was measured is kept", s->run.n,
                 s->run.n == 1 ? "" : "s");
     judge(s);
-    tell(s);
+    ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
+    if (s->ranks.rank == 0)
+        tell(s);
 }
 
-static json_t *document(struct session *s)
+static struct record make_record(struct session *s)
 {
     const struct counters *from = &s->before, *to = &s->after;
     bool known = from->throttled.known && to->throttled.known;
@@ -206,8 +273,10 @@ static json_t *document(struct session *s)
                        .blas_kernel = gemm_core(),
                        .rate = s->rate,
                        .rate_seconds = RATE_SECONDS,
-                       .machine = probe_json(&s->probe),
-                       .blas = blas_choice_json(&s->blas),
+                       .cpu_of = s->probe.pinned,
+                       .cpus_n = s->probe.pinned_n,
+                       .cpus_reason = reasons_find(&s->probe.reasons, "pinned_cpus"),
+                       .spawn = s->ranks.spawn.world ? &s->ranks.spawn : NULL,
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
                        .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,
@@ -217,6 +286,14 @@ static json_t *document(struct session *s)
                        .notes = &s->notes,
                        .err = &s->err};
     memcpy(r.started, s->started, sizeof r.started);
+    return r;
+}
+
+static json_t *document(struct session *s)
+{
+    struct record r = make_record(s);
+    r.machine = probe_json(&s->probe);
+    r.blas = blas_choice_json(&s->blas);
     r.usable_cpus = json_incref(json_object_get(r.machine, "usable_cpus"));
     json_t *d = record_json(&r);
     json_decref(r.machine);
@@ -287,23 +364,50 @@ static int deliver(struct session *s)
     return code;
 }
 
+/* A worker's last word; its exit status is for those who look at processes. */
+static int report_to_rank_0(struct session *s)
+{
+    struct record r = make_record(s);
+    json_t *report = record_report(&r);
+    struct err unheard = {0};
+    spawn_report(&s->ranks.place, report, &unheard);
+    json_decref(report);
+    return s->err.code ? (int)s->err.code : (int)unheard.code;
+}
+
+/* The request cannot be met, or a rank was lost before the first step. */
+static int give_up(struct session *s)
+{
+    ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
+    if (s->ranks.rank > 0)
+        return report_to_rank_0(s);
+    tell(s);
+    return output_fail(s->in, &s->err);
+}
+
 int cmd_run(const struct invocation *in)
 {
     static struct session s; /* a net's layout and trace are too large for a stack */
     struct err e;
+    int code;
     s.in = in;
     if (options_parse(&s.options, OPTIONS_RUN, in->argc, in->argv, &e))
         return output_fail(in, &e);
     if (s.options.help || s.options.version)
         return output_help(in, &s.options, OPTIONS_RUN,
                            "Trains on this node, measures every part of a step and saves the result.\n");
-    catch_signals();
-    if (prepare(&s, &e)) {
-        tell(&s);
+    if (ranks_place(&s.ranks, &s.options, &e))
         return output_fail(in, &e);
+    s.options.run.rank = s.ranks.rank;
+    catch_signals(s.ranks.rank > 0);
+    if (prepare(&s, &s.err)) {
+        code = give_up(&s);
+    } else {
+        s.err.code = ERR_OK;
+        execute(&s);
+        code = s.ranks.rank > 0 ? report_to_rank_0(&s) : deliver(&s);
     }
-    execute(&s);
-    int code = deliver(&s);
+    ranks_fini(&s.ranks);
     run_fini(&s.run);
     probe_fini(&s.probe);
     return code;

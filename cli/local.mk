@@ -7,6 +7,7 @@ ddpbench_SOURCES = cli/main.c cli/commands.h \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \
-	cli/record.c cli/record.h cli/record_parts.h cli/record_steps.c
+	cli/ranks.c cli/ranks.h \
+	cli/record.c cli/record.h cli/record_parts.h cli/record_ranks.c cli/record_steps.c
 # made before anything else by make and make check, but not by make ddpbench
 cli/output.$(OBJEXT): version.h

@@ -18,7 +18,7 @@
 #include "comm/peer_list.h"
 
 enum kind { INT, U64, REAL, TEXT, ON, OFF };
-enum group { NETWORK = 1, DURATION, DATA, NODE, OUTPUT, OTHER };
+enum group { NETWORK = 1, DURATION, DATA, RANKS, NODE, OUTPUT, OTHER };
 enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
@@ -37,7 +37,7 @@ static const struct row {
     {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I, NETWORK,
      "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
     {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK,
-     "sequences per micro-batch (default: the model's own)"},
+     "sequences per micro-batch and rank (default: the model's own)"},
     {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I, NETWORK, "tokens per sequence (default: the model's own)"},
     {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R, NETWORK, "micro-batches per update (default 1)"},
     {"lr", "X", REAL, AT(run.lr), 0, 1000, R, NETWORK, "learning rate (default: the model's own)"},
@@ -62,9 +62,25 @@ static const struct row {
     {"checkpoint", "FILE", TEXT, AT(run.checkpoint), 0, 0, R, DATA, "start from weights in llm.c's layout"},
     {"save", "FILE", TEXT, AT(run.save), 0, 0, R, DATA, "write the trained weights in llm.c's layout"},
 
+    {"spawn", "N", INT, AT(run.world), 1, 4096, R, RANKS,
+     "N ranks on this node, which share its processors and average their gradients over loopback (default 1)"},
+    {"global-batch", "N", INT, AT(run.global_batch), 1, 1 << 20, R, RANKS,
+     "sequences per update over all ranks, in place of --batch"},
+    {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
+     "divide the global batch in these proportions (default: equally)"},
+    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R, RANKS,
+     "size of a gradient bucket in MiB, as PyTorch's bucket_cap_mb (default: 1 for the first, 25 for the others)"},
+    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R, RANKS,
+     "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
+    {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
+     "tcp (default), or null: nothing is exchanged, to see what the rest costs"},
+    {"verify", NULL, ON, AT(run.verify), 0, 0, R, RANKS,
+     "compare the ranks' parameters after every step, also of large models"},
+    {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
+     "leave out each rank's steps alone, and with them the speed-up"},
+
     {"threads", "N", INT, AT(threads), 1, 4096, R | P | I, NODE,
-     "compute threads (default: physical cores this process may use)"},
-    {"spawn", "N", INT, AT(spawn), 1, 4096, R, NODE, "ranks on this node; only 1 in this version"},
+     "compute threads of each rank (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
 
@@ -91,15 +107,24 @@ static const struct row {
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
     {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, Q, OTHER, NULL},
 
-    /* A hook for tests: poisons one weight before this timed step, to see that a broken loss is noticed. */
+    /* Hooks for tests: poison one weight before this timed step, to see that a broken loss is noticed; alter one of the last
+     * rank's weights after it, to see that ranks are compared. */
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
+    {"test-alter-step", "N", INT, AT(run.alter_step), 0, 100000000, R, OTHER, NULL},
+    /* How a rank finds its place; see ddp/spawn.h. */
+    {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
 
 static const char *const headings[] = {
-    [NETWORK] = "What is trained:", [DURATION] = "How long:", [DATA] = "Data and weights:",
-    [NODE] = "This node:",          [OUTPUT] = "Output:",     [OTHER] = NULL,
+    [NETWORK] = "What is trained:",
+    [DURATION] = "How long:",
+    [DATA] = "Data and weights:",
+    [RANKS] = "Several ranks:",
+    [NODE] = "This node:",
+    [OUTPUT] = "Output:",
+    [OTHER] = NULL,
 };
 
 static const struct options defaults = {
@@ -113,9 +138,12 @@ static const struct options defaults = {
             .split = NAN, /* not given */
             .world = 1,
             .floor = true,
-            .poison_step = -1},
-    .spawn = 1,
+            .baseline = true,
+            .poison_step = -1,
+            .alter_step = -1},
     .dtype = "fp32",
+    .schedule = "ddp",
+    .comm = "tcp",
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
@@ -312,9 +340,16 @@ static int settle(struct options *o, struct err *e)
 {
     if (strcmp(o->dtype, "fp32") != 0)
         return err_set(e, ERR_USAGE, "option --dtype takes fp32 in this version, not '%.80s'", o->dtype);
-    if (o->spawn > 1)
-        return err_set(e, ERR_USAGE, "option --spawn takes 1 in this version, not %d: it cannot run more ranks yet",
-                       o->spawn);
+    if (strcmp(o->schedule, "split") == 0)
+        o->run.schedule = SCHEDULE_SPLIT;
+    else if (strcmp(o->schedule, "ddp") != 0)
+        return err_set(e, ERR_USAGE, "option --schedule takes ddp or split, not '%.80s'", o->schedule);
+    if (strcmp(o->comm, "tcp") != 0 && strcmp(o->comm, "null") != 0)
+        return err_set(e, ERR_USAGE, "option --comm takes tcp or null, not '%.80s'", o->comm);
+    if (o->run.batch && o->run.global_batch)
+        return err_set(e, ERR_USAGE,
+                       "--batch %d is per rank and --global-batch %d over all of them: give one of the two",
+                       o->run.batch, o->run.global_batch);
     if (isnan(o->run.split))
         o->run.split = o->run.eval_batches > 0 ? 0.9 : 1;
     return 0;

@@ -19,10 +19,11 @@
 enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4, OPTIONS_SERVE = 8, OPTIONS_PEERS = 16 };
 
 struct options {
-    struct run_options run;                    /* threads, memory_limit_* and stop are left for the caller */
+    struct run_options run;                    /* threads, memory_limit_*, stop, rank and team are the caller's */
     int threads;                               /* 0: not given */
-    int spawn;                                 /* ranks on this node: 1 */
     const char *dtype;                         /* "fp32" */
+    const char *schedule, *comm;               /* "ddp" or "split"; "tcp" or "null" */
+    const char *worker;                        /* a rank's place, set by rank 0; NULL: this is rank 0 */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
     double seconds;                            /* probe: time for each of its measurements */
     int port;                                  /* serve */

@@ -10,7 +10,6 @@
 
 #include "cli/output.h"
 #include "cli/record_parts.h"
-#include "model/kernels.h"
 
 void record_set(json_t *o, const char *key, json_t *value)
 {
@@ -48,7 +47,7 @@ double record_decimal(float x)
 
 int64_t record_tokens_per_step(const struct run *run)
 {
-    return (int64_t)run->net.B * run->net.T * run->options.accum;
+    return (int64_t)run->batch_all * run->net.T * run->options.accum;
 }
 
 static json_t *optimizer_json(const struct run *run)
@@ -77,6 +76,8 @@ static json_t *model_json(const struct run *run)
     record_set(o, "gradient_bytes", json_integer((json_int_t)(l->params * sizeof(float))));
     record_set(o, "tensors", json_integer(l->n));
     record_set(o, "batch", json_integer(run->net.B));
+    if (run->options.world > 1)
+        record_set(o, "global_batch", json_integer((json_int_t)run->batch_all * run->options.accum));
     record_set(o, "seq", json_integer(run->net.T));
     record_set(o, "accum", json_integer(run->options.accum));
     record_set(o, "tokens_per_step", json_integer(record_tokens_per_step(run)));
@@ -123,26 +124,6 @@ static void add_data(json_t *root, const struct run *run)
     record_set(o, "dropped", json_integer((json_int_t)s->dropped));
     record_set(o, "epoch", json_integer((json_int_t)s->epoch));
     record_set(root, "data", o);
-}
-
-static void add_node(json_t *root, const struct record *r)
-{
-    json_t *nodes = json_array(), *o = json_object();
-    json_array_append_new(nodes, o);
-    record_set(root, "world", json_integer(1));
-    record_set(root, "same_host", json_false());
-    record_set_text(root, o, "name", "nodes[0].name", r->node, "the host has no name");
-    record_set_text(root, o, "cpu", "nodes[0].cpu", r->cpu, "the processor does not say its name");
-    record_set(o, "threads", json_integer(r->run->options.threads));
-    record_set_text(root, o, "threads_reason", "nodes[0].threads_reason", r->threads_reason, "unknown");
-    record_set_text(root, o, "blas_kernel", "nodes[0].blas_kernel", r->blas_kernel, "OpenBLAS does not say");
-    record_set_text(root, o, "kernels", "nodes[0].kernels", r->run->net.k ? r->run->net.k->name : NULL,
-                    "no step was run");
-    record_set(root, "nodes", nodes);
-    if (r->usable_cpus)
-        record_set(root, "usable_cpus", json_incref(r->usable_cpus));
-    else
-        json_unknown(root, root, "usable_cpus", "usable_cpus", "not probed");
 }
 
 static void add_rate(json_t *root, const struct record *r)
@@ -220,11 +201,7 @@ static void add_end(json_t *root, const struct record *r)
         json_unknown(root, root, "throttled_periods", "throttled_periods",
                      r->throttled_reason ? r->throttled_reason : "unknown");
     add_disturbances(root, r);
-    static const char *const between[] = {"link", "communication", "local_addr", "wire", "integrity"};
-    for (size_t i = 0; i < sizeof between / sizeof *between; i++)
-        json_unknown(root, root, between[i], between[i], "one node: no communication");
     json_unknown(root, root, "prediction", "prediction", "this version does not predict");
-    json_unknown(root, root, "speedup", "speedup", "one node: nothing to compare with");
     json_t *warnings = json_array();
     for (int i = 0; i < r->notes->n; i++)
         json_array_append_new(warnings, output_string(r->notes->text[i]));
@@ -247,10 +224,13 @@ json_t *record_json(const struct record *r)
     record_set(root, "command", command);
     record_set(root, "model", model_json(run));
     record_set(root, "plan", plan_json(run));
-    add_node(root, r);
+    if (record_add_nodes(root, r)) {
+        json_decref(root);
+        return NULL;
+    }
     add_data(root, run);
     add_rate(root, r);
-    if (record_add_measured(root, r)) {
+    if (record_add_measured(root, r) || record_add_ranks(root, r)) {
         json_decref(root);
         return NULL;
     }

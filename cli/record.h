@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/notes.h"
 #include "ddp/run.h"
+#include "ddp/spawn.h"
 #include "model/gemm.h"
 
 struct record {
@@ -34,6 +35,10 @@ struct record {
     const char *throttled_reason;                  /* why it is unknown */
     double throttled_s, stolen_s;                  /* during the run; NaN: unknown */
     int64_t core_heat_events, package_heat_events; /* during the run; -1: unknown */
+    const int *cpu_of;                             /* [cpus_n] CPUs to which the threads are bound */
+    int cpus_n;                                    /* 0: they are not */
+    const char *cpus_reason;
+    const struct spawn *spawn; /* the other ranks; NULL: none */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };
@@ -46,6 +51,10 @@ struct record_halves {
     bool known, unsteady;
 };
 struct record_halves record_halves(const struct run *run);
+
+/* What one of several ranks tells rank 0 at its end: node, warnings, reasons, and error if there is one; NULL if memory is
+ * out. To be freed with json_decref(). */
+json_t *record_report(const struct record *r);
 
 /* The document, to be freed with json_decref(). */
 json_t *record_json(const struct record *r);

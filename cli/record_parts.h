@@ -20,11 +20,28 @@ void record_set_num(json_t *root, json_t *o, const char *key, const char *path, 
 /* A float as the shortest decimal that reads back as the same float: 0.0003, not 0.00030000001424923539. */
 double record_decimal(float x);
 
+/* A column of the samples: n values, each `stride` doubles after the one before. value is NULL if memory is out. */
+struct record_column {
+    double *value, *scratch;
+};
+struct record_column record_column_make(int n);
+struct summary record_column_summary(const struct record_column *c, int n);
+struct summary record_strided(const struct record_column *c, const double *x, size_t stride, int n);
+
+/* Steps on which the summaries rest: a step whose loss is not finite computed nothing worth a rate. */
+int record_good_steps(const struct run *run);
+
+/* Of all ranks. */
 int64_t record_tokens_per_step(const struct run *run);
 
 /* summary, unsteady, halves, floor, loss, layers, gradients, stamps; -1 if memory is out. */
 int record_add_measured(json_t *root, const struct record *r);
 
 void record_add_samples(json_t *root, const struct run *run);
+
+/* nodes, communication, speedup and what else several ranks have; for one rank nodes and the nulls. -1 if memory is
+ * out. nodes must be added before the others. */
+int record_add_nodes(json_t *root, const struct record *r);
+int record_add_ranks(json_t *root, const struct record *r);
 
 #endif

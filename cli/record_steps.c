@@ -11,31 +11,25 @@
 
 const char record_no_steps[] = "no timed step was run";
 
-/* Column x of the samples: n values, each `stride` doubles after the one before. NULL if memory is out. */
-struct column {
-    double *value, *scratch;
-};
-
-static struct column column_make(int n)
+struct record_column record_column_make(int n)
 {
     double *v = calloc(2 * (size_t)(n + 1), sizeof *v);
-    return (struct column){v, v ? v + n + 1 : NULL};
+    return (struct record_column){v, v ? v + n + 1 : NULL};
 }
 
-static struct summary summarise(const struct column *c, int n)
+struct summary record_column_summary(const struct record_column *c, int n)
 {
     return stats_summary(c->value, (size_t)n, c->scratch);
 }
 
-static struct summary strided(const struct column *c, const double *x, size_t stride, int n)
+struct summary record_strided(const struct record_column *c, const double *x, size_t stride, int n)
 {
     for (int i = 0; i < n; i++)
         c->value[i] = x[(size_t)i * stride];
-    return summarise(c, n);
+    return record_column_summary(c, n);
 }
 
-/* Steps on which the summaries rest: a step whose loss is not finite computed nothing worth a rate. */
-static int good_steps(const struct run *run)
+int record_good_steps(const struct run *run)
 {
     int n = run->n;
     while (n > 0 && !isfinite(run->sample[n - 1].loss))
@@ -46,14 +40,14 @@ static int good_steps(const struct run *run)
 struct record_halves record_halves(const struct run *run)
 {
     struct record_halves h = {NAN, NAN, false, false};
-    int n = good_steps(run), half = n / 2;
-    struct column c = column_make(n);
+    int n = record_good_steps(run), half = n / 2;
+    struct record_column c = record_column_make(n);
     if (n >= 4 && c.value) {
         struct summary part[2];
         for (int p = 0; p < 2; p++) {
             for (int i = 0; i < half; i++)
                 c.value[i] = run->sample[p ? n - half + i : i].step_s;
-            part[p] = summarise(&c, half);
+            part[p] = record_column_summary(&c, half);
         }
         double apart = fabs(part[0].median - part[1].median);
         /* standard error of a median of normal samples: 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD */
@@ -80,29 +74,35 @@ static void add_summary(json_t *root, json_t *o, const char *key, struct summary
     record_set(reasons, path, json_string(record_no_steps));
 }
 
-static void add_summaries(json_t *root, const struct record *r, const struct column *c, int n)
+static void add_summaries(json_t *root, const struct record *r, const struct record_column *c, int n)
 {
     const struct run *run = r->run;
     json_t *o = json_object();
     const struct run_sample *s = run->sample;
     size_t stride = sizeof *s / sizeof(double);
     static_assert(sizeof(struct run_sample) % sizeof(double) == 0, "samples are read as columns of doubles");
-    add_summary(root, o, "step_s", strided(c, n ? &s->step_s : NULL, stride, n));
-    add_summary(root, o, "forward_s", strided(c, n ? &s->forward_s : NULL, stride, n));
-    add_summary(root, o, "backward_s", strided(c, n ? &s->backward_s : NULL, stride, n));
-    add_summary(root, o, "optimizer_s", strided(c, n ? &s->optimizer_s : NULL, stride, n));
-    add_summary(root, o, "data_s", strided(c, n ? &s->data_s : NULL, stride, n));
+    add_summary(root, o, "step_s", record_strided(c, n ? &s->step_s : NULL, stride, n));
+    add_summary(root, o, "forward_s", record_strided(c, n ? &s->forward_s : NULL, stride, n));
+    add_summary(root, o, "backward_s", record_strided(c, n ? &s->backward_s : NULL, stride, n));
+    add_summary(root, o, "optimizer_s", record_strided(c, n ? &s->optimizer_s : NULL, stride, n));
+    add_summary(root, o, "data_s", record_strided(c, n ? &s->data_s : NULL, stride, n));
+    if (run->options.world > 1) {
+        add_summary(root, o, "exposed_s", record_strided(c, n ? &s->exposed_s : NULL, stride, n));
+        add_summary(root, o, "communication_s", record_strided(c, n ? &s->communication_s : NULL, stride, n));
+        add_summary(root, o, "wait_s", record_strided(c, n ? &s->wait_s : NULL, stride, n));
+    }
     double tokens = (double)record_tokens_per_step(run);
     for (int i = 0; i < n; i++)
         c->value[i] = tokens / s[i].step_s;
-    add_summary(root, o, "tokens_per_s", summarise(c, n));
+    add_summary(root, o, "tokens_per_s", record_column_summary(c, n));
     double flops = tokens * model_flops_per_token(&run->net.layout);
     for (int i = 0; i < n; i++)
         c->value[i] = flops / s[i].step_s;
-    struct summary rate = summarise(c, n);
+    struct summary rate = record_column_summary(c, n);
     add_summary(root, o, "flops_per_s", rate);
-    record_set_num(root, o, "share_of_product_rate", "summary.share_of_product_rate", rate.median / r->rate.flops_per_s,
-                   n ? "the product rate was not measured" : record_no_steps);
+    double own = (double)run->net.B / run->batch_all;
+    record_set_num(root, o, "share_of_product_rate", "summary.share_of_product_rate",
+                   own * rate.median / r->rate.flops_per_s, n ? "the product rate was not measured" : record_no_steps);
     record_set(root, "summary", o);
 
     struct record_halves h = record_halves(run);
@@ -144,6 +144,11 @@ void record_add_samples(json_t *root, const struct run *run)
         snprintf(path, sizeof path, "samples[%d].loss", i);
         record_set_num(root, o, "loss", path, record_decimal(s->loss), "the loss is not finite");
         record_set(o, "minor_faults", json_integer(s->minor_faults));
+        if (run->options.world > 1) {
+            record_set(o, "exposed_s", json_num(s->exposed_s));
+            record_set(o, "communication_s", json_num(s->communication_s));
+            record_set(o, "wait_s", json_num(s->wait_s));
+        }
         json_array_append_new(list, o);
     }
     record_set(root, "samples", list);
@@ -191,7 +196,7 @@ static void layer_name(char *name, size_t size, const struct model_spec *spec, i
 }
 
 /* One layer, or NULL if it spent no time at all: an MLP has neither embedding nor head. */
-static json_t *layer_json(const struct run *run, int row, const struct column *c, int n,
+static json_t *layer_json(const struct run *run, int row, const struct record_column *c, int n,
                           const struct tensor_ready *gradients)
 {
     int rows = layer_rows(run), layer = row - 1;
@@ -204,7 +209,7 @@ static json_t *layer_json(const struct run *run, int row, const struct column *c
     record_set(o, "name", json_string(name));
     double spent = 0;
     for (int kind = 0; kind < 3; kind++) {
-        struct summary s = strided(c, run->layer_s + row * 3 + kind, (size_t)rows * 3, n);
+        struct summary s = record_strided(c, run->layer_s + row * 3 + kind, (size_t)rows * 3, n);
         spent += s.median;
         record_set(o, keys[kind], json_summary(s));
     }
@@ -219,7 +224,7 @@ static json_t *layer_json(const struct run *run, int row, const struct column *c
     return NULL;
 }
 
-static void add_layers(json_t *root, const struct run *run, const struct column *c, int n)
+static void add_layers(json_t *root, const struct run *run, const struct record_column *c, int n)
 {
     int tensors = run->net.layout.n;
     struct tensor_ready *order = n > 0 ? malloc(((size_t)tensors + 1) * sizeof *order) : NULL;
@@ -229,7 +234,7 @@ static void add_layers(json_t *root, const struct run *run, const struct column 
         return;
     }
     for (int i = 0; i < tensors; i++)
-        order[i] = (struct tensor_ready){i, strided(c, run->ready_s + i, (size_t)tensors, n)};
+        order[i] = (struct tensor_ready){i, record_strided(c, run->ready_s + i, (size_t)tensors, n)};
     qsort(order, (size_t)tensors, sizeof *order, by_time);
     json_t *layers = json_array(), *gradients = json_array();
     for (int row = 0; row < layer_rows(run); row++) {
@@ -254,14 +259,14 @@ static void add_stamps(json_t *root, const struct run *run, double step_s)
     record_set(root, "stamps", o);
 }
 
-static void add_floor(json_t *root, const struct run *run, const struct column *c, double step_s)
+static void add_floor(json_t *root, const struct run *run, const struct record_column *c, double step_s)
 {
     enum { FLOOR_MAX = sizeof run->floor_s / sizeof *run->floor_s };
     int n = run->floor_n < FLOOR_MAX ? run->floor_n : FLOOR_MAX;
     const char *why = !run->options.floor ? "--no-floor" : !run->n ? record_no_steps : "the run ended before it";
     for (int i = 0; i < n; i++)
         c->value[i] = run->floor_s[i];
-    struct summary s = summarise(c, n);
+    struct summary s = record_column_summary(c, n);
     json_t *o = json_object();
     record_set_num(root, o, "step_s", "floor.step_s", s.median, why);
     record_set_num(root, o, "mad", "floor.mad", s.mad, why);
@@ -273,11 +278,11 @@ static void add_floor(json_t *root, const struct run *run, const struct column *
 int record_add_measured(json_t *root, const struct record *r)
 {
     const struct run *run = r->run;
-    int n = good_steps(run);
-    struct column c = column_make(n > 16 ? n : 16); /* the floor's samples fit too */
+    int n = record_good_steps(run);
+    struct record_column c = record_column_make(n > 16 ? n : 16); /* the floor's samples fit too */
     if (!c.value)
         return -1;
-    double step_s = strided(&c, n ? &run->sample->step_s : NULL, sizeof *run->sample / sizeof(double), n).median;
+    double step_s = record_strided(&c, n ? &run->sample->step_s : NULL, sizeof *run->sample / sizeof(double), n).median;
     add_summaries(root, r, &c, n);
     add_floor(root, run, &c, step_s);
     add_loss(root, run);

@@ -30,6 +30,7 @@ static void fill(int steps)
     ck_assert_int_eq(layout_init(&run.net.layout, &run.spec, &err), 0);
     run.net.spec = run.spec;
     run.net.B = 2;
+    run.batch_all = 2;
     run.net.T = 64;
     run.optimizer = run.spec.optimizer;
     run.options = (struct run_options){
@@ -43,7 +44,12 @@ static void fill(int steps)
     int tensors = run.net.layout.n;
     for (int i = 0; i < steps; i++) {
         double s = 1 + i / 10.0;
-        samples[i] = (struct run_sample){s, s / 4, s / 2, s / 4, 0.001, 4.0f - (float)i / 4, 0};
+        samples[i] = (struct run_sample){.step_s = s,
+                                         .forward_s = s / 4,
+                                         .backward_s = s / 2,
+                                         .optimizer_s = s / 4,
+                                         .data_s = 0.001,
+                                         .loss = 4.0f - (float)i / 4};
         for (int row = 0; row < 8; row++)
             for (int kind = 0; kind < 3; kind++)
                 layer_s[(i * 8 + row) * 3 + kind] = 0.01 * row + 0.001 * kind + 0.001;
@@ -60,29 +66,37 @@ static void fill(int steps)
     run.planned_bytes = 900000000;
 }
 
-static json_t *document(void)
+static struct spawn others; /* none unless a test says so */
+
+static struct record make_record(void)
 {
     static char program[] = "bench", strange[] = "--label=\xff";
     static char *argv[] = {program, strange, NULL};
-    struct record r = {.argc = 2,
-                       .argv = argv,
-                       .started = "2026-11-30T12:00:00Z",
-                       .run = &run,
-                       .executed = true,
-                       .node = "host",
-                       .cpu = NULL,
-                       .threads_reason = "because",
-                       .blas_kernel = "Haswell",
-                       .rate = {.flops_per_s = 1e11, .relative_error = 0},
-                       .rate_seconds = 0.5,
-                       .throttled_periods = NAN,
-                       .throttled_reason = "no quota",
-                       .throttled_s = NAN,
-                       .stolen_s = 0.25,
-                       .core_heat_events = 6,
-                       .package_heat_events = -1,
-                       .notes = &notes,
-                       .err = &err};
+    return (struct record){.argc = 2,
+                           .argv = argv,
+                           .started = "2026-11-30T12:00:00Z",
+                           .run = &run,
+                           .executed = true,
+                           .node = "host",
+                           .cpu = NULL,
+                           .threads_reason = "because",
+                           .blas_kernel = "Haswell",
+                           .rate = {.flops_per_s = 1e11, .relative_error = 0},
+                           .rate_seconds = 0.5,
+                           .throttled_periods = NAN,
+                           .throttled_reason = "no quota",
+                           .throttled_s = NAN,
+                           .stolen_s = 0.25,
+                           .core_heat_events = 6,
+                           .package_heat_events = -1,
+                           .spawn = others.world ? &others : NULL,
+                           .notes = &notes,
+                           .err = &err};
+}
+
+static json_t *document(void)
+{
+    struct record r = make_record();
     json_t *d = record_json(&r);
     ck_assert_ptr_nonnull(d);
     return d;
@@ -283,6 +297,104 @@ START_TEST(halves_of_a_run)
 }
 END_TEST
 
+/* Two ranks of 2 and 1 sequences. Rank 0's steps take 1.0, 1.1 and 1.2 s, of which it waits 0.1 s; it works 25 % longer
+ * than rank 1, and takes 0.64 s alone where rank 1 takes 0.5 s for half of the tokens: 200 against 128 per second. */
+enum { BUCKETS = 2 };
+
+static struct reduce_bucket plan[BUCKETS] = {{.tensors = 3}, {.tensors = 4}};
+static double bucket_s[3 * BUCKETS * RUN_BUCKET_COLUMNS];
+
+static void fill_rank(int rank)
+{
+    fill(3);
+    run.options.rank = rank;
+    run.options.world = 2;
+    run.options.baseline = true;
+    run.net.B = rank == 0 ? 2 : 1;
+    run.batch_all = 3;
+    for (int i = 0; i < 3; i++) {
+        samples[i].exposed_s = rank == 0 ? 0.1 : samples[i].step_s - (samples[i].step_s - 0.1) / 1.25;
+        samples[i].backward_s -= 0.1;
+        samples[i].communication_s = 0.3;
+        samples[i].wait_s = 0.05;
+        samples[i].sent_bytes = 1000 + i;
+        for (int b = 0; b < BUCKETS; b++) {
+            double start = 0.4 + 0.2 * b;
+            double times[RUN_BUCKET_COLUMNS] = {start - 0.1, start, start + 0.03, start + 0.15,      0.025,
+                                                0.1,         0.02,  0.005,        500.0 + 1000.0 * b};
+            memcpy(bucket_s + (i * BUCKETS + b) * RUN_BUCKET_COLUMNS, times, sizeof times);
+        }
+    }
+    run.buckets = BUCKETS;
+    run.bucket = plan;
+    run.bucket_s = bucket_s;
+    run.alone_n = 2;
+    run.alone_s[0] = run.alone_s[1] = rank == 0 ? 0.64 : 0.32;
+}
+
+static json_t *two_ranks(bool told)
+{
+    static struct spawn_worker worker;
+    fill_rank(1);
+    struct record r = make_record();
+    worker = (struct spawn_worker){.report = told ? record_report(&r) : NULL};
+    fill_rank(0);
+    others = (struct spawn){.world = 2, .worker = &worker};
+    json_t *d = document();
+    others = (struct spawn){0};
+    json_decref(worker.report);
+    return d;
+}
+
+START_TEST(several_ranks)
+{
+    json_t *d = two_ranks(true);
+    is_number(d, "world", 2);
+    ck_assert(json_is_true(at(d, "same_host")));
+    is_text(d, "nodes.1.name", "host#1");
+    is_number(d, "nodes.1.batch", 1);
+    is_number(d, "nodes.0.alone_tokens_per_s", 2 * 64 / 0.64);
+    is_number(d, "nodes.1.alone_tokens_per_s", 64 / 0.32);
+    is_number(d, "model.tokens_per_step", 3 * 64);
+    is_number(d, "summary.tokens_per_s.median", 3 * 64 / 1.1);
+    is_number(d, "speedup.measured", 3 * 64 / 1.1 / 200);
+    is_number(d, "speedup.scaling", 3 * 64 / 1.1 / 200 / 2);
+    is_number(d, "speedup.vs_this_node", 3 * 64 / 1.1 / 200);
+    is_number(d, "speedup.baseline_step_s", 0.64);
+    is_number(d, "communication.total_s", 0.3);
+    is_number(d, "communication.exposed_s", 0.1);
+    ck_assert(fabs(json_number_value(at(d, "communication.hidden_s")) - 0.2) < 1e-12);
+    is_number(d, "communication.bytes_per_step", 1001);
+    is_number(d, "communication.buckets.1.tensors", 4);
+    is_number(d, "communication.buckets.1.bytes", 1500);
+    is_number(d, "communication.buckets.0.ready_s.median", 0.4 - 0.1);
+    is_number(d, "communication.buckets.0.move_s.median", 0.1);
+    is_number(d, "communication.straggler.rank", 0);
+    is_number(d, "nodes.0.summary.compute_s.median", 1.1 - 0.1);
+    char *table = table_render(d, &(struct table_style){0});
+    ck_assert_ptr_nonnull(strstr(table, "rank 0 works 25 % longer"));
+    ck_assert_ptr_nonnull(strstr(table, "0.87 x  of host#0 alone")); /* 0.8727 */
+    free(table);
+    json_decref(d);
+}
+END_TEST
+
+/* A rank that died has an entry without figures, and nothing that needs them is made up. */
+START_TEST(a_rank_that_could_not_tell)
+{
+    json_t *d = two_ranks(false);
+    is_number(d, "nodes.1.rank", 1);
+    is_unknown(d, "nodes.1.summary");
+    is_unknown(d, "speedup.measured");
+    is_unknown(d, "communication.straggler");
+    is_number(d, "communication.total_s", 0.3);
+    char *table = table_render(d, &(struct table_style){0});
+    ck_assert_ptr_nonnull(strstr(table, "ended before it could tell"));
+    free(table);
+    json_decref(d);
+}
+END_TEST
+
 /* The same table comes out of a document that went through a file. */
 START_TEST(table_from_a_saved_document)
 {
@@ -362,6 +474,8 @@ int main(void)
     tcase_add_test(t, broken_loss);
     tcase_add_test(t, interrupted_run);
     tcase_add_test(t, halves_of_a_run);
+    tcase_add_test(t, several_ranks);
+    tcase_add_test(t, a_rank_that_could_not_tell);
     tcase_add_test(t, table_from_a_saved_document);
     tcase_add_test(t, table_of_strange_documents);
     tcase_add_test(t, numbers_for_people);

@@ -45,7 +45,6 @@ refused 64 'did you mean gpt2-124m' info --model gpt2-124
 refused 64 "0,5" --time 0,5
 refused 64 "'nan'" --lr nan
 refused 64 'context' --model shakespeare-char --seq 257
-refused 64 'cannot run more ranks' --spawn 2
 refused 64 'fp32' --dtype bf16
 refused 66 'nowhere.txt' --data nowhere.txt
 refused 65 "$scratch" --data "$scratch"

@@ -6,6 +6,7 @@ CHECK_TESTS =
 SH_TESTS = tests/install.sh tests/launcher.sh tests/layers.sh
 SH_TESTS += tests/blas_choice.sh
 SH_TESTS += tests/cli.sh
+SH_TESTS += tests/spawn.sh
 SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
 SH_TESTS += tests/serve.sh
 EXTRA_DIST += tests/net.sh
@@ -14,7 +15,7 @@ check_PROGRAMS += tests/json_at
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
-tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/record_steps.c cli/output.c cli/options.c cli/progress.c
+tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/record_ranks.c cli/record_steps.c cli/output.c cli/options.c cli/progress.c
 CHECK_TESTS += tests/check_base
 CHECK_TESTS += tests/check_blas_choice tests/check_blas_child
 tests_check_blas_choice_SOURCES = tests/check_blas_choice.c tests/blas_machine.c tests/blas_machine.h
@@ -38,7 +39,7 @@ tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.
 # between ranks
 CHECK_TESTS += tests/check_bucket tests/check_frame tests/check_ring tests/check_ring_faults
 CHECK_TESTS += tests/check_overlap
-CHECK_TESTS += tests/check_reduce
+CHECK_TESTS += tests/check_reduce tests/check_shares
 tests_check_reduce_SOURCES = tests/check_reduce.c tests/ring_kit.c tests/ring_kit.h tests/kit.c tests/kit.h
 tests_check_overlap_SOURCES = tests/check_overlap.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h

@@ -1,0 +1,319 @@
+/*
+ * cli/record_ranks.c - see record.h: the part of the document that says which ranks there were, what communication
+ * cost and what it brought. Start at record_add_ranks(), at the end. Times within a step are rank 0's; the other ranks
+ * tell theirs in summary, each in its report.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/output.h"
+#include "cli/record_parts.h"
+#include "model/kernels.h"
+
+#define STRAGGLER_EXCESS 0.05 /* of the slowest of the others */
+
+static double number_at(const json_t *o, const char *a, const char *b)
+{
+    const json_t *x = json_object_get(o, a);
+    x = b ? json_object_get(x, b) : x;
+    return json_is_number(x) ? json_number_value(x) : NAN;
+}
+
+/* ---- nodes ---- */
+
+static void put_summary(json_t *root, json_t *o, const char *node, const char *key, struct summary s,
+                        const char *reason)
+{
+    char path[96];
+    record_set(o, key, json_summary(s));
+    if (s.n)
+        return;
+    json_t *reasons = json_object_get(root, "reasons");
+    if (!reasons)
+        record_set(root, "reasons", reasons = json_object());
+    snprintf(path, sizeof path, "%s.%s", node, key);
+    record_set(reasons, path, json_string(reason));
+}
+
+/* What the step did on this rank: work is all that was no waiting for communication. */
+static int add_work(json_t *root, json_t *o, const char *node, const struct run *run)
+{
+    int n = record_good_steps(run);
+    struct record_column c = record_column_make(n > RUN_ALONE_MAX ? n : RUN_ALONE_MAX);
+    if (!c.value)
+        return -1;
+    const struct run_sample *s = run->sample;
+    size_t stride = sizeof *s / sizeof(double);
+    json_t *summary = json_object();
+    char path[64];
+    snprintf(path, sizeof path, "%s.summary", node);
+    put_summary(root, summary, path, "step_s", record_strided(&c, n ? &s->step_s : NULL, stride, n), record_no_steps);
+    for (int i = 0; i < n; i++)
+        c.value[i] = s[i].step_s - s[i].exposed_s;
+    put_summary(root, summary, path, "compute_s", record_column_summary(&c, n), record_no_steps);
+    put_summary(root, summary, path, "exposed_s", record_strided(&c, n ? &s->exposed_s : NULL, stride, n),
+                record_no_steps);
+    put_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n), record_no_steps);
+    record_set(o, "summary", summary);
+    for (int i = 0; i < run->alone_n; i++)
+        c.value[i] = run->alone_s[i];
+    struct summary alone = record_column_summary(&c, run->alone_n);
+    const char *why = run->options.baseline ? "the run ended before it" : "--no-baseline";
+    put_summary(root, o, node, "alone_step_s", alone, run->options.steps == 0 ? record_no_steps : why);
+    double tokens = (double)run->net.B * run->net.T * run->options.accum;
+    snprintf(path, sizeof path, "%s.alone_tokens_per_s", node);
+    record_set_num(root, o, "alone_tokens_per_s", path, tokens / alone.median,
+                   run->options.steps == 0 ? record_no_steps : why);
+    free(c.value);
+    return 0;
+}
+
+static void add_cpus(json_t *root, json_t *o, const char *node, const struct record *r)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s.cpus", node);
+    if (r->cpus_n == 0) {
+        json_unknown(root, o, "cpus", path, r->cpus_reason ? r->cpus_reason : "threads are not bound");
+        return;
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < r->cpus_n; i++)
+        json_array_append_new(list, r->cpu_of[i] >= 0 ? json_integer(r->cpu_of[i]) : json_null());
+    record_set(o, "cpus", list);
+}
+
+/* This rank's own entry; root takes the reasons. */
+static json_t *node_json(json_t *root, const struct record *r)
+{
+    const struct run *run = r->run;
+    int rank = run->options.rank;
+    bool several = run->options.world > 1;
+    json_t *o = json_object();
+    char node[32], path[64], name[128];
+    snprintf(node, sizeof node, "nodes[%d]", rank);
+    snprintf(name, sizeof name, several && r->node ? "%.80s#%d" : "%.80s", r->node ? r->node : "", rank);
+    snprintf(path, sizeof path, "%s.name", node);
+    record_set_text(root, o, "name", path, name, "the host has no name");
+    snprintf(path, sizeof path, "%s.cpu", node);
+    record_set_text(root, o, "cpu", path, r->cpu, "the processor does not say its name");
+    record_set(o, "threads", json_integer(run->options.threads));
+    snprintf(path, sizeof path, "%s.threads_reason", node);
+    record_set_text(root, o, "threads_reason", path, r->threads_reason, "unknown");
+    snprintf(path, sizeof path, "%s.blas_kernel", node);
+    record_set_text(root, o, "blas_kernel", path, r->blas_kernel, "OpenBLAS does not say");
+    snprintf(path, sizeof path, "%s.kernels", node);
+    record_set_text(root, o, "kernels", path, run->net.k ? run->net.k->name : NULL, "no step was run");
+    if (!several)
+        return o;
+    record_set(o, "rank", json_integer(rank));
+    add_cpus(root, o, node, r);
+    record_set(o, "batch", json_integer(run->net.B));
+    snprintf(path, sizeof path, "%s.product_rate_flops_per_s", node);
+    record_set_num(root, o, "product_rate_flops_per_s", path, r->rate.flops_per_s, "memory is too short to measure it");
+    record_set(o, "peak_bytes", json_integer((json_int_t)run->peak_rss_bytes));
+    if (add_work(root, o, node, run) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+json_t *record_report(const struct record *r)
+{
+    json_t *root = json_object(), *node = node_json(root, r), *warnings = json_array();
+    for (int i = 0; i < r->notes->n; i++)
+        json_array_append_new(warnings, output_string(r->notes->text[i]));
+    record_set(root, "node", node ? node : json_null());
+    record_set(root, "warnings", warnings);
+    if (r->err->code)
+        output_set_error(root, r->err);
+    return root;
+}
+
+static void add_reported(json_t *root, json_t *nodes, const struct spawn_worker *worker, int rank)
+{
+    const json_t *report = worker->report;
+    json_t *node = json_object_get(report, "node"), *reasons = json_object_get(report, "reasons");
+    if (json_is_object(node)) {
+        json_array_append(nodes, node);
+        if (json_is_object(reasons) && json_object_get(root, "reasons"))
+            json_object_update(json_object_get(root, "reasons"), reasons);
+        else if (json_is_object(reasons))
+            record_set(root, "reasons", json_deep_copy(reasons));
+        return;
+    }
+    char path[32];
+    snprintf(path, sizeof path, "nodes[%d].summary", rank);
+    json_t *o = json_object();
+    record_set(o, "rank", json_integer(rank));
+    json_unknown(root, o, "summary", path, "the rank ended before it could tell");
+    json_array_append_new(nodes, o);
+}
+
+int record_add_nodes(json_t *root, const struct record *r)
+{
+    json_t *nodes = json_array(), *own = node_json(root, r);
+    int world = r->run->options.world;
+    record_set(root, "nodes", nodes);
+    record_set(root, "world", json_integer(world));
+    record_set(root, "same_host", json_boolean(world > 1));
+    if (!own)
+        return -1;
+    json_array_append_new(nodes, own);
+    for (int rank = 1; rank < world; rank++)
+        add_reported(root, nodes, &r->spawn->worker[rank - 1], rank);
+    if (r->usable_cpus)
+        record_set(root, "usable_cpus", json_incref(r->usable_cpus));
+    else
+        json_unknown(root, root, "usable_cpus", "usable_cpus", "not probed");
+    return 0;
+}
+
+/* ---- communication ---- */
+
+static json_t *bucket_json(const struct run *run, int b, const struct record_column *c, int n)
+{
+    static const struct {
+        const char *name;
+        int column;
+    } times[] = {{"ready_s", RUN_BUCKET_READY}, {"start_s", RUN_BUCKET_START}, {"first_byte_s", RUN_BUCKET_FIRST_BYTE},
+                 {"end_s", RUN_BUCKET_END},     {"wait_s", RUN_BUCKET_WAIT},   {"move_s", RUN_BUCKET_MOVE},
+                 {"sum_s", RUN_BUCKET_SUM},     {"check_s", RUN_BUCKET_CHECK}};
+    size_t stride = (size_t)run->buckets * RUN_BUCKET_COLUMNS;
+    const double *first = run->bucket_s + (size_t)b * RUN_BUCKET_COLUMNS;
+    json_t *o = json_object();
+    record_set(o, "tensors", json_integer(run->bucket[b].tensors));
+    record_set(o, "bytes", json_integer((json_int_t)record_strided(c, first + RUN_BUCKET_BYTES, stride, n).median));
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        record_set(o, times[i].name, json_summary(record_strided(c, first + times[i].column, stride, n)));
+    return o;
+}
+
+static void add_buckets(json_t *root, json_t *o, const struct run *run, const struct record_column *c, int n)
+{
+    if (n == 0) {
+        json_unknown(root, o, "buckets", "communication.buckets", record_no_steps);
+        return;
+    }
+    json_t *list = json_array();
+    for (int b = 0; b < run->buckets; b++)
+        json_array_append_new(list, bucket_json(run, b, c, n));
+    record_set(o, "buckets", list);
+}
+
+/* The rank whose work takes longer than that of all the others. */
+static void add_straggler(json_t *root, json_t *o)
+{
+    json_t *nodes = json_object_get(root, "nodes"), *node;
+    size_t i, slowest = 0;
+    double most = -1, second = -1;
+    bool known = true;
+    json_array_foreach(nodes, i, node)
+    {
+        double s = number_at(json_object_get(node, "summary"), "compute_s", "median");
+        known &= isfinite(s);
+        if (s > most) {
+            second = most;
+            most = s;
+            slowest = i;
+        } else if (s > second) {
+            second = s;
+        }
+    }
+    if (!known || !(most > second * (1 + STRAGGLER_EXCESS))) {
+        json_unknown(root, o, "straggler", "communication.straggler",
+                     known ? "no rank works 5 % longer than the others" : "not all ranks measured their work");
+        return;
+    }
+    json_t *s = json_object();
+    record_set(s, "rank", json_integer((json_int_t)slowest));
+    record_set(s, "compute_s", json_num(most));
+    record_set(s, "others_s", json_num(second));
+    record_set(o, "straggler", s);
+}
+
+static int add_communication(json_t *root, const struct record *r)
+{
+    const struct run *run = r->run;
+    const struct run_options *p = &run->options;
+    int n = record_good_steps(run);
+    struct record_column c = record_column_make(n);
+    if (!c.value)
+        return -1;
+    const struct run_sample *s = run->sample;
+    size_t stride = sizeof *s / sizeof(double);
+    json_t *o = json_object();
+    record_set(o, "rank", json_integer(p->rank));
+    record_set_text(root, o, "transport", "communication.transport", run->transport, "the run ended before it");
+    record_set(o, "schedule", json_string(p->schedule == SCHEDULE_SPLIT ? "split" : "ddp"));
+    record_set_num(root, o, "bucket_mb", "communication.bucket_mb", p->bucket_mib > 0 ? p->bucket_mib : NAN,
+                   "PyTorch's default: 1 MiB for the first bucket, 25 MiB for the others");
+    record_set_num(root, o, "total_s", "communication.total_s",
+                   record_strided(&c, n ? &s->communication_s : NULL, stride, n).median, record_no_steps);
+    record_set_num(root, o, "exposed_s", "communication.exposed_s",
+                   record_strided(&c, n ? &s->exposed_s : NULL, stride, n).median, record_no_steps);
+    for (int i = 0; i < n; i++)
+        c.value[i] = fmax(0, s[i].communication_s - s[i].exposed_s);
+    record_set_num(root, o, "hidden_s", "communication.hidden_s", record_column_summary(&c, n).median, record_no_steps);
+    double bytes = record_strided(&c, n ? &s->sent_bytes : NULL, stride, n).median;
+    if (isfinite(bytes))
+        record_set(o, "bytes_per_step", json_integer((json_int_t)bytes));
+    else
+        json_unknown(root, o, "bytes_per_step", "communication.bytes_per_step",
+                     n ? "the kernel does not count them" : record_no_steps);
+    add_buckets(root, o, run, &c, n);
+    add_straggler(root, o);
+    free(c.value);
+    record_set(root, "communication", o);
+    return 0;
+}
+
+/* ---- speed-up ---- */
+
+static void add_speedup(json_t *root, const struct record *r)
+{
+    json_t *nodes = json_object_get(root, "nodes"), *node, *o = json_object();
+    size_t i, fastest = 0;
+    double best = 0, own = NAN, rate = number_at(json_object_get(root, "summary"), "tokens_per_s", "median");
+    bool known = isfinite(rate);
+    json_array_foreach(nodes, i, node)
+    {
+        double alone = number_at(node, "alone_tokens_per_s", NULL);
+        known &= isfinite(alone);
+        if (i == 0)
+            own = alone;
+        if (alone > best) {
+            best = alone;
+            fastest = i;
+        }
+    }
+    const char *why = !r->run->n                  ? record_no_steps
+                      : !r->run->options.baseline ? "--no-baseline"
+                                                  : "not every rank was timed alone";
+    node = json_array_get(nodes, fastest);
+    record_set_num(root, o, "measured", "speedup.measured", known ? rate / best : NAN, why);
+    record_set_num(root, o, "scaling", "speedup.scaling", known ? rate / best / r->run->options.world : NAN, why);
+    record_set_text(root, o, "baseline_node", "speedup.baseline_node",
+                    known ? json_string_value(json_object_get(node, "name")) : NULL, why);
+    record_set_num(root, o, "baseline_step_s", "speedup.baseline_step_s",
+                   known ? number_at(node, "alone_step_s", "median") : NAN, why);
+    record_set_num(root, o, "vs_this_node", "speedup.vs_this_node", known ? rate / own : NAN, why);
+    record_set(root, "speedup", o);
+}
+
+int record_add_ranks(json_t *root, const struct record *r)
+{
+    if (r->run->options.world == 1) {
+        static const char *const between[] = {"link", "communication", "local_addr", "wire", "integrity"};
+        for (size_t i = 0; i < sizeof between / sizeof *between; i++)
+            json_unknown(root, root, between[i], between[i], "one node: no communication");
+        json_unknown(root, root, "speedup", "speedup", "one node: nothing to compare with");
+        return 0;
+    }
+    json_unknown(root, root, "link", "link", "the ranks share a host: loopback is not measured as a link");
+    record_set(root, "local_addr", json_string("127.0.0.1"));
+    record_set(root, "wire", json_string("clear"));
+    record_set(root, "integrity", json_string("crc32c"));
+    add_speedup(root, r);
+    return add_communication(root, r);
+}

@@ -1,0 +1,142 @@
+/* report/table_ranks.c - what several ranks had to do with each other: see table_parts.h. Start at table_ranks(). */
+#include <math.h>
+#include <string.h>
+
+#include "report/table.h"
+#include "report/table_parts.h"
+
+enum { COLUMN = 9, BUCKETS_SHOWN = 16 };
+
+static void line(struct table_page *p, const char *name, const char *key, const char *remark)
+{
+    double s = table_num(p->d, "communication", key);
+    table_label(p, name);
+    table_duration(p, s, TABLE_VALUE_WIDTH);
+    fprintf(p->f, " %s  %s\n", p->unit.name, remark);
+}
+
+static void traffic(struct table_page *p)
+{
+    const json_t *c = table_at(p->d, "communication", NULL);
+    char sent[48], remark[128] = "";
+    double bytes = table_num(c, "bytes_per_step", NULL);
+    if (isfinite(bytes))
+        snprintf(remark, sizeof remark, "%s sent per step", table_bytes(sent, sizeof sent, bytes));
+    line(p, "exchange", "total_s", remark);
+    line(p, "  exposed", "exposed_s", "the step stood still for it");
+    line(p, "  hidden", "hidden_s", "behind the computation");
+    table_label(p, "schedule");
+    table_put(p, json_string_value(table_at(c, "schedule", NULL)));
+    fprintf(p->f, " over ");
+    table_put(p, json_string_value(table_at(c, "transport", NULL)));
+    double cap = table_num(c, "bucket_mb", NULL);
+    if (isfinite(cap))
+        fprintf(p->f, ", buckets of %g MiB", cap);
+    else
+        fprintf(p->f, ", buckets of 1, then 25 MiB");
+    fprintf(p->f, "\n");
+}
+
+static void bucket(struct table_page *p, size_t i, const json_t *b)
+{
+    static const char *const times[] = {"ready_s", "start_s", "end_s", "wait_s", "move_s", "sum_s", "check_s"};
+    char size[48];
+    fprintf(p->f, "%-*zu%9.0f%11s", TABLE_LABEL_WIDTH, i, table_num(b, "tensors", NULL),
+            table_bytes(size, sizeof size, table_num(b, "bytes", NULL)));
+    for (size_t t = 0; t < sizeof times / sizeof *times; t++)
+        table_duration(p, table_num(b, times[t], "median"), COLUMN);
+    fprintf(p->f, "\n");
+}
+
+static void buckets(struct table_page *p)
+{
+    json_t *list = table_at(p->d, "communication", "buckets", NULL), *b;
+    size_t i, n = json_array_size(list);
+    if (n == 0)
+        return;
+    fprintf(p->f, "\n%s%-*s%9s%11s%9s%9s%9s%9s%9s%9s%9s%s   %s\n", p->bold, TABLE_LABEL_WIDTH, "bucket", "tensors",
+            "size", "ready", "start", "end", "waiting", "moving", "adding", "checking", p->plain, p->unit.name);
+    json_array_foreach(list, i, b)
+    {
+        if (n > BUCKETS_SHOWN && i == BUCKETS_SHOWN - 2)
+            fprintf(p->f, "... %zu more in the result\n", n - BUCKETS_SHOWN + 1);
+        if (n <= BUCKETS_SHOWN || i < BUCKETS_SHOWN - 2 || i == n - 1)
+            bucket(p, i, b);
+    }
+}
+
+static void cpus(struct table_page *p, const json_t *node)
+{
+    json_t *list = table_at(node, "cpus", NULL), *cpu;
+    size_t i;
+    char text[24] = "";
+    json_array_foreach(list, i, cpu)
+    {
+        size_t used = strlen(text);
+        if (used + 8 < sizeof text)
+            snprintf(text + used, sizeof text - used, "%s%.0f", i ? "," : "", table_value(cpu));
+        else if (text[used - 1] != '+')
+            snprintf(text + used, sizeof text - used, ",+");
+    }
+    fprintf(p->f, "%12s", *text ? text : "not bound");
+}
+
+static void ranks(struct table_page *p)
+{
+    json_t *list = table_at(p->d, "nodes", NULL), *node;
+    size_t i;
+    fprintf(p->f, "\n%s%-*s%9s%12s%8s%12s%12s%12s%12s%s   %s\n", p->bold, TABLE_LABEL_WIDTH, "rank", "threads", "CPUs",
+            "batch", "step", "work", "exposed", "alone", p->plain, p->unit.name);
+    json_array_foreach(list, i, node)
+    {
+        fprintf(p->f, "%-*zu", TABLE_LABEL_WIDTH, i);
+        if (!json_is_object(table_at(node, "summary", NULL))) {
+            fprintf(p->f, "   ended before it could tell\n");
+            continue;
+        }
+        fprintf(p->f, "%9.0f", table_num(node, "threads", NULL));
+        cpus(p, node);
+        fprintf(p->f, "%8.0f", table_num(node, "batch", NULL));
+        table_duration(p, table_value(table_at(node, "summary", "step_s", "median", NULL)), 12);
+        table_duration(p, table_value(table_at(node, "summary", "compute_s", "median", NULL)), 12);
+        table_duration(p, table_value(table_at(node, "summary", "exposed_s", "median", NULL)), 12);
+        table_duration(p, table_num(node, "alone_step_s", "median"), 12);
+        fprintf(p->f, "\n");
+    }
+    const json_t *s = table_at(p->d, "communication", "straggler", NULL);
+    if (json_is_object(s)) {
+        fprintf(p->f, "%s", p->alert);
+        table_label(p, "straggler");
+        fprintf(p->f, "%srank %.0f works %.0f %% longer than the others%s\n", p->alert, table_num(s, "rank", NULL),
+                100 * (table_num(s, "compute_s", NULL) / table_num(s, "others_s", NULL) - 1), p->plain);
+    }
+    fprintf(p->f, "\n");
+}
+
+static void speedup(struct table_page *p)
+{
+    const json_t *s = table_at(p->d, "speedup", NULL);
+    double measured = table_num(s, "measured", NULL);
+    table_label(p, "speed-up");
+    if (!isfinite(measured)) {
+        const char *why = json_string_value(table_at(p->d, "reasons", "speedup.measured", NULL));
+        fprintf(p->f, "not measured: ");
+        table_put(p, why ? why : "unknown");
+        fprintf(p->f, "\n");
+        return;
+    }
+    fprintf(p->f, "%*.2f", TABLE_VALUE_WIDTH, measured);
+    fprintf(p->f, " x  of ");
+    table_put(p, json_string_value(table_at(s, "baseline_node", NULL)));
+    fprintf(p->f, " alone, whose step takes ");
+    table_duration(p, table_num(s, "baseline_step_s", NULL), 1);
+    fprintf(p->f, " %s; scaling %.0f %%\n", p->unit.name, 100 * table_num(s, "scaling", NULL));
+}
+
+void table_ranks(struct table_page *p)
+{
+    traffic(p);
+    buckets(p);
+    ranks(p);
+    speedup(p);
+}
