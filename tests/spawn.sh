@@ -180,11 +180,11 @@ workers_of()
     ps -o pid= --ppid "$1"
 }
 
-# begin - a long run; its process in $pid, its workers in $workers
+# begin RANKS BATCH - a long run; its process in $pid, its workers in $workers
 begin()
 {
     rm -f err
-    "$DDPBENCH" --spawn "$1" --batch 4 --seq 128 --steps 100000 --warmup 0 --no-floor --no-baseline --results-dir cut \
+    "$DDPBENCH" --spawn "$1" --batch "$2" --seq 64 --steps 100000 --warmup 0 --no-floor --no-baseline --results-dir cut \
         --json >out 2>err &
     pid=$!
     tries=0
@@ -231,7 +231,7 @@ end_by()
     took_ms=$(($(now_ms) - since))
 }
 for ranks in 2 3; do
-    begin $ranks
+    begin $ranks $((32 / ranks / ranks))
     is "$ranks ranks: workers" "$(echo "$workers" | grep -c .)" $((ranks - 1))
     end_by KILL
     is 'a killed worker' $status 75
@@ -247,14 +247,14 @@ for ranks in 2 3; do
     # shellcheck disable=SC2086 # several processes
     gone 'and nobody is left' $workers
 done
-begin 2
+begin 2 2
 end_by ILL
 is 'an illegal instruction' $status 70
 holds 'is named' grep -q 'worker died: SIGILL' err
 # shellcheck disable=SC2086
 gone 'nobody is left after that' $workers
 
-begin 2
+begin 2 2
 # shellcheck disable=SC2086 # as Ctrl-C does, to all of them
 kill -INT $pid $workers
 status=0
@@ -266,7 +266,7 @@ holds 'from all ranks' test "$(value out nodes.1.summary.step_s.n)" -gt 0
 # shellcheck disable=SC2086
 gone 'nobody is left after Ctrl-C' $workers
 
-begin 3
+begin 3 1
 kill -KILL $pid
 wait $pid 2>/dev/null
 # shellcheck disable=SC2086
