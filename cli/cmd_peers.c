@@ -195,7 +195,7 @@ static int check(struct request *r)
         if (session.peers[i].paired)
             output_say("paired with %s: no code is asked for from now on", session.peers[i].name);
     if (result == 0)
-        result = work_check_call(&session, &barrier_s, &e);
+        result = work_check_call(&session, o->seconds, &barrier_s, &e);
     if (result)
         code = output_fail(r->in, &e);
     else
@@ -248,12 +248,11 @@ int cmd_peers(const struct invocation *in)
     if (!v || options_parse(&r.options, OPTIONS_PEERS, in->argc - words, in->argv + words, &e))
         return output_fail(in, &e);
     if (r.options.help || r.options.version)
-        return output_help(
-            in, &r.options, OPTIONS_PEERS,
-            "The nodes this one is paired with.\n\n"
-            "  peers list                   who they are\n"
-            "  peers check NAME[,NAME...]   reach them, pairing if need be, and try the sockets of a run\n"
-            "  peers forget NAME            drop a key\n");
+        return output_help(in, &r.options, OPTIONS_PEERS,
+                           "The nodes this one is paired with.\n\n"
+                           "  peers list                   who they are\n"
+                           "  peers check NAME[,NAME...]   reach them, pairing if need be, and try a run's sockets\n"
+                           "  peers forget NAME            drop a key\n");
     if (node_open(&r.node, &r.options, &e)) {
         node_close(&r.node);
         return output_fail(in, &e);

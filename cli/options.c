@@ -81,7 +81,7 @@ static const struct row {
 
     {"threads", "N", INT, AT(threads), 1, 4096, R | P | I, NODE,
      "compute threads of each rank (default: physical cores this process may use, divided by ranks)"},
-    {"seconds", "S", REAL, AT(seconds), 0.05, 600, P, NODE, "time for each measurement (default 0.5)"},
+    {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
 
     {"once", NULL, ON, AT(once), 0, 0, S, NODE, "end after one session, with its exit status"},

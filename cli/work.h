@@ -19,11 +19,11 @@ struct work {
 /* Ends with a row of NULLs; in cmd_serve.c. */
 extern const struct work works[];
 
-/* That two nodes reach each other: the ring's barrier some hundred times, and a sum whose right value is known. */
+/* That nodes reach each other: the ring's barrier again and again, and a sum whose right value is known. */
 json_t *work_check_plan(void);
 int work_check_accept(const json_t *asked, json_t **own, struct err *e);
 int work_check_serve(struct session *session, struct err *e);
-/* As rank 0: the median of the barriers. */
-int work_check_call(struct session *session, double *barrier_s, struct err *e);
+/* As rank 0, for some seconds: the median of the barriers. */
+int work_check_call(struct session *session, double seconds, double *barrier_s, struct err *e);
 
 #endif

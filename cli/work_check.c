@@ -1,4 +1,9 @@
-/* cli/work_check.c - the smallest work that a session can do; see work.h. */
+/*
+ * cli/work_check.c - the smallest work that a session can do; see work.h.
+ *
+ * Barriers for as long as rank 0 likes, then one long sum. After each batch of barriers the ranks add up whether rank 0 has
+ * had enough, so that all of them stop after the same one.
+ */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -7,11 +12,21 @@
 #include "comm/ring.h"
 #include "comm/wait.h"
 
-enum { ROUNDS = 200, COUNT = 100000 };
+enum { BATCH = 50, SAMPLES_MAX = 10000, COUNT = 100000 };
+
+struct check {
+    struct session *session;
+    struct ring ring;
+    double seconds;     /* rank 0 */
+    double *took_s;     /* of barriers, the latest SAMPLES_MAX */
+    size_t n;           /* barriers so far */
+    float *x;           /* COUNT elements */
+    uint32_t operation; /* for what errors say */
+};
 
 json_t *work_check_plan(void)
 {
-    return json_pack("{s:s, s:i, s:i}", "work", "check", "rounds", ROUNDS, "elements", COUNT);
+    return json_pack("{s:s, s:i, s:i}", "work", "check", "batch", BATCH, "elements", COUNT);
 }
 
 int work_check_accept(const json_t *asked, json_t **own, struct err *e)
@@ -21,8 +36,9 @@ int work_check_accept(const json_t *asked, json_t **own, struct err *e)
     return *own ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
-static int open_ring(struct ring *ring, struct session *s, struct err *e)
+static int open_ring(struct check *c, struct err *e)
 {
+    struct session *s = c->session;
     struct ring_options o = {.rank = s->rank,
                              .world = s->world,
                              .next_name = s->next_name,
@@ -32,52 +48,69 @@ static int open_ring(struct ring *ring, struct session *s, struct err *e)
                              .direct_bytes = RING_DIRECT_BYTES};
     o.next_fd = session_take_next(s);
     o.prev_fd = session_take_prev(s);
-    return ring_init(ring, &o, e);
+    return ring_init(&c->ring, &o, e);
 }
 
-static int rounds(struct ring *ring, double *took_s, struct err *e)
+static int one_batch(struct check *c, struct err *e)
 {
-    for (int i = 0; i < ROUNDS; i++) {
-        struct call call = {.step = (uint32_t)i};
-        if (ring_barrier(ring, &call, e))
+    for (int i = 0; i < BATCH; i++) {
+        struct call call = {.step = c->operation++};
+        if (ring_barrier(&c->ring, &call, e))
             return -1;
-        took_s[i] = clock_seconds(call.start_ns, call.end_ns);
+        c->took_s[c->n++ % SAMPLES_MAX] = clock_seconds(call.start_ns, call.end_ns);
+    }
+    return 0;
+}
+
+static int barriers(struct check *c, struct err *e)
+{
+    uint64_t start_ns = clock_now_ns();
+    float enough = 0;
+    while (enough < 1) {
+        if (one_batch(c, e))
+            return -1;
+        struct call call = {.step = c->operation++};
+        enough = c->session->rank == 0 && clock_seconds(start_ns, clock_now_ns()) >= c->seconds ? 1 : 0;
+        if (ring_allreduce(&c->ring, &enough, 1, &call, e))
+            return -1;
     }
     return 0;
 }
 
 /* Rank r brings r + 1, so every element becomes N (N + 1) / 2, which single precision holds exactly. */
-static int sum(struct ring *ring, float *x, struct err *e)
+static int sum(struct check *c, struct err *e)
 {
-    float right = (float)(ring->world * (ring->world + 1) / 2);
-    struct call call = {.step = ROUNDS};
+    int world = c->session->world;
+    float right = (float)(world * (world + 1) / 2);
+    struct call call = {.step = c->operation++};
     for (int i = 0; i < COUNT; i++)
-        x[i] = (float)(ring->rank + 1);
-    if (ring_allreduce(ring, x, COUNT, &call, e))
+        c->x[i] = (float)(c->session->rank + 1);
+    if (ring_allreduce(&c->ring, c->x, COUNT, &call, e))
         return -1;
     for (int i = 0; i < COUNT; i++)
-        if (!(x[i] >= right && x[i] <= right))
+        if (!(c->x[i] >= right && c->x[i] <= right))
             return err_set(e, ERR_WRONG_RESULT, "the sum over all nodes is %g instead of %g at element %d",
-                           (double)x[i], (double)right, i);
+                           (double)c->x[i], (double)right, i);
     return 0;
 }
 
-static int run(struct session *s, double *barrier_s, struct err *e)
+static int run(struct session *s, double seconds, double *barrier_s, struct err *e)
 {
-    struct ring ring = {.stop_fd = -1};
-    double took_s[ROUNDS];
-    float *x = malloc(COUNT * sizeof *x);
-    int result = x ? open_ring(&ring, s, e) : err_set(e, ERR_MEMORY, "out of memory");
+    struct check c = {.session = s,
+                      .ring = {.stop_fd = -1},
+                      .seconds = seconds,
+                      .took_s = calloc(SAMPLES_MAX, sizeof(double)),
+                      .x = calloc(COUNT, sizeof(float))};
+    int result = c.took_s && c.x ? 0 : err_set(e, ERR_MEMORY, "out of memory");
     if (result == 0)
-        result = rounds(&ring, took_s, e);
-    if (result == 0)
-        result = sum(&ring, x, e);
+        result = open_ring(&c, e) || barriers(&c, e) || sum(&c, e) ? -1 : 0;
     if (result)
         session_reason(s, e);
     else
-        *barrier_s = stats_median(took_s, ROUNDS);
-    ring_fini(&ring);
-    free(x);
+        *barrier_s = stats_median(c.took_s, c.n < SAMPLES_MAX ? c.n : SAMPLES_MAX);
+    ring_fini(&c.ring);
+    free(c.took_s);
+    free(c.x);
     return result;
 }
 
@@ -85,16 +118,16 @@ int work_check_serve(struct session *session, struct err *e)
 {
     double unused_s;
     json_t *message;
-    if (run(session, &unused_s, e) || session_receive(session, 0, "done", &message, wait_deadline(20), e))
+    if (run(session, 0, &unused_s, e) || session_receive(session, 0, "done", &message, wait_deadline(20), e))
         return -1;
     json_decref(message);
     return session_send(session, 0, json_pack("{s:s}", "type", "done"), e);
 }
 
 /* Everybody is told when it is over and says so too: then no end can be mistaken for a loss. */
-int work_check_call(struct session *session, double *barrier_s, struct err *e)
+int work_check_call(struct session *session, double seconds, double *barrier_s, struct err *e)
 {
-    if (run(session, barrier_s, e))
+    if (run(session, seconds, barrier_s, e))
         return -1;
     for (int i = 0; i < session->peers_n; i++)
         if (session_send(session, i, json_pack("{s:s}", "type", "done"), e))

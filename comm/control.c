@@ -101,6 +101,9 @@ static bool deliver(struct control *c, json_t *message)
         wire_text(message, "text", text, sizeof text);
         err_set(&why, ERR_PEER_LOST, "%s gave up: %s", c->channel.peer, text);
         json_decref(message);
+        pthread_mutex_lock(&c->lock);
+        c->told = !c->lost.code;
+        pthread_mutex_unlock(&c->lock);
         lose(c, &why);
         go_on = false;
     } else {
@@ -275,6 +278,11 @@ bool control_lost(struct control *control, struct err *e)
         *e = control->lost;
     pthread_mutex_unlock(&control->lock);
     return lost;
+}
+
+bool control_told(struct control *control, struct err *e)
+{
+    return control_lost(control, e) && control->told; /* not changed after the loss */
 }
 
 int control_send(struct control *control, json_t *message, struct err *e)

@@ -44,6 +44,7 @@ struct control {
     json_t *in[CONTROL_QUEUE_MAX];
     int in_n;
     bool stopping, ended; /* asked to end; the other end said bye */
+    bool told;            /* it is lost because it said that it gives up */
     struct err lost;      /* code 0: alive */
 };
 
@@ -58,8 +59,9 @@ int control_send(struct control *control, json_t *message, struct err *e);
 int control_receive(struct control *control, const char *type, json_t **message, uint64_t deadline_ns, int stop_fd,
                     struct err *e);
 
-/* True and the reason if the other node is lost. */
+/* True and the reason if the other node is lost; control_told: only if it gave the reason itself. */
 bool control_lost(struct control *control, struct err *e);
+bool control_told(struct control *control, struct err *e);
 
 /* Sends a last message (NULL: none; freed) if that is possible within a second, ends the thread, closes. Accepts a
  * zeroed control. */

@@ -2,6 +2,7 @@
 #include "comm/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,15 +71,21 @@ void session_stop(struct session *session)
 
 int session_reason(struct session *session, struct err *e)
 {
-    struct err why;
-    if (e && e->code != ERR_INTERRUPTED)
-        return -1;
-    for (int i = 0; i < session->peers_n; i++)
-        if (control_lost(&session->peers[i].control, &why)) {
-            if (e)
-                *e = why;
+    struct err why, none;
+    bool interrupted = e && e->code == ERR_INTERRUPTED, lost = e && e->code == ERR_PEER_LOST;
+    if (lost)
+        wait_ready(session->stop_fd, POLLIN, wait_deadline(SESSION_REASON_MS * 1e-3), -1, "a reason", &none);
+    for (int i = 0; i < session->peers_n; i++) {
+        struct control *control = &session->peers[i].control;
+        if (lost && control_told(control, &why) && strcmp(e->text, why.text) != 0) {
+            err_context(e, "%s", why.text);
             break;
         }
+        if (interrupted && control_lost(control, &why)) {
+            *e = why;
+            break;
+        }
+    }
     return -1;
 }
 

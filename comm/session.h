@@ -26,7 +26,7 @@
 #include "comm/datalink.h"
 #include "comm/keystore.h"
 
-enum { SESSION_HANDSHAKE_S = 5, SESSION_CONNECT_MS = 3500 };
+enum { SESSION_HANDSHAKE_S = 5, SESSION_CONNECT_MS = 3500, SESSION_REASON_MS = 300 };
 
 /* Who of the two ends a key comes from; the first word of a TLS identity. */
 enum session_key { SESSION_KEY_FILE, SESSION_KEY_STORED, SESSION_KEY_CODE };
@@ -102,7 +102,9 @@ int session_receive(struct session *session, int peer, const char *type, json_t 
 /* Makes stop_fd readable. Safe in a signal handler. */
 void session_stop(struct session *session);
 
-/* If a peer is lost or gave up: replaces e by that reason unless e already names a loss. Returns -1. */
+/* What the work's failure e was really about. ERR_INTERRUPTED becomes the loss of a peer if that rang the bell. For
+ * ERR_PEER_LOST, which the end of a data socket is too, it waits a moment for a peer to say why it gives up, and puts that
+ * in front. Returns -1. */
 int session_reason(struct session *session, struct err *e);
 
 /* why NULL or code 0: goodbye; else peers are told the reason. Closes everything; accepts a zeroed session. */

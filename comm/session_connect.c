@@ -5,8 +5,9 @@
  * anything: a node that is missing, foreign or of another version ends it before a person types a code. Typing takes
  * longer than a connection may wait, so all are dialled again after it.
  */
-#include <errno.h>
-#include <netinet/in.h>
+#include "config.h" /* _GNU_SOURCE, for dup3 */
+
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,6 +430,8 @@ int session_connect(struct session *session, const struct session_options *optio
     int result = c.plan && c.callees && c.dials ? 0 : err_set(e, ERR_MEMORY, "out of memory");
     if (result == 0)
         result = session_init(session, 0, c.n + 1, c.n, e);
+    if (result == 0 && options->stop_fd >= 0 && dup3(options->stop_fd, session->stop_fd, O_CLOEXEC) < 0)
+        result = err_set(e, ERR_MEMORY, "no descriptor left: %m");
     if (result == 0)
         result = tls_context_open(&c.tls, false, e);
     if (result == 0)

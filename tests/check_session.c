@@ -577,7 +577,21 @@ START_TEST(the_other_end_hears_why_at_once)
     ck_assert(kit_said(&b, "laptopa gave up: the loss is not [31mfinite"));
     ck_assert(kit_seconds_since(from) < 2);
     ck_assert_int_eq(b.run_err.code, ERR_PEER_LOST);
+    struct err e = {ERR_PEER_LOST, "step 3, bucket 1"}; /* what a ring says when the data socket ends first */
+    ck_assert_msg(strstr(b.run_err.text, "bucket") == NULL, "%s", b.run_err.text);
     check_it_serves(&b);
+
+    b.work = KIT_HOLD;
+    kit_call_init(&call, &a, kit_address(&b));
+    for (int i = 0; i < 50 && kit_call(&call); i++) /* the server may not have done with the one before */
+        usleep(100000);
+    ck_assert_int_eq(call.session.world, 2);
+    ck_assert(kit_said(&b, "rank 1 of 2"));
+    kit_serve_end(&b); /* gives up with a reason */
+    session_reason(&call.session, &e);
+    ck_assert_msg(e.code == ERR_PEER_LOST && strstr(e.text, " gave up: interrupted"), "%s", e.text);
+    ck_assert_msg(strstr(e.text, ": step 3, bucket 1") != NULL, "%s", e.text);
+    kit_call_end(&call, NULL);
 }
 END_TEST
 

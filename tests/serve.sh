@@ -123,15 +123,15 @@ is 'interrupted' $status 130
 servers=
 
 # --- other work: both ends say what differs ---
-server --once --port 0 --key-file key --test-plan rounds=5 2>serve.log &
+server --once --port 0 --key-file key --test-plan elements=5 2>serve.log &
 servers=$!
 until_says serve.log 'on port'
 port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' serve.log)
-says 76 'rounds 200 here, 5 on 127.0.0.1' 'another plan' \
+says 76 'elements 100000 here, 5 on 127.0.0.1' 'another plan' \
     client peers check "127.0.0.1:$port" --test-this-host --key-file key
 ended "$servers"
 is 'the same status at the other end' $status 76
-holds 'and the same difference' grep -q 'rounds 5 here, 200 on' serve.log
+holds 'and the same difference' grep -q 'elements 5 here, 100000 on' serve.log
 servers=
 
 # --- pairing on terminals ---
@@ -212,6 +212,45 @@ holds 'known within 4 s' within 0 4 "$from"
 is 'and only that one is named' "$(grep -c laptopb err)" 0
 run on a "$DDPBENCH" peers check laptopb --key-file "$scratch/key"
 is 'the other takes a session at once' $status 0
+# a cable pulled: no packet says so; both ends give up, and the server takes the next session
+on a "$DDPBENCH" peers check 10.77.0.2 --seconds 60 --peer-timeout 5 --key-file "$scratch/key" >out 2>err &
+client=$!
+sleep 1
+from=$(now)
+ip -n "$net_id-b" link set vb down
+ended $client
+is 'link down: status' $status 75
+holds 'link down: known in time' within 4 8 "$from"
+holds 'link down: warned before' grep -q 'warning: no sign of life from 10.77.0.2 for 3 s' err
+holds 'link down: said' grep -q '10.77.0.2.*stopped or frozen, or the network' err
+sleep 1
+ip -n "$net_id-b" link set vb up
+run on a "$DDPBENCH" peers check 10.77.0.2 --key-file "$scratch/key"
+is 'link up again: the same server' $status 0
+
+# Ctrl-C: the other end hears it
+on a "$DDPBENCH" peers check 10.77.0.2 --seconds 60 --key-file "$scratch/key" >out 2>err &
+client=$!
+sleep 1
+kill -INT $client
+ended $client
+is 'interrupted: status' $status 130
+holds 'interrupted: told' until_says serve.log 'laptopa gave up: stopped at step'
+
+# the other process is killed: known at once
+on a "$DDPBENCH" peers check 10.77.0.2 --seconds 60 --key-file "$scratch/key" >out 2>err &
+client=$!
+sleep 1
+from=$(now)
+kill -9 "$servers"
+ended $client
+is 'killed: status' $status 75
+holds 'killed: at once' within 0 2 "$from"
+holds 'killed: named' grep -q '10.77.0.2' err
+ended "$servers"
+on b "$DDPBENCH" serve --key-file "$scratch/key" 2>serve.log &
+servers=$!
+until_says serve.log 'on port 27124'
 printf '127.0.0.1 localhost\n127.0.1.1 laptopb\n' >"$net/hosts.a"
 from=$(now)
 says 68 "laptopb leads to this host's loopback" 'a name that leads to the loopback' on a "$DDPBENCH" peers check laptopb
