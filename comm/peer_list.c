@@ -27,7 +27,7 @@ static int take_host(struct peer *peer, const char *from, size_t n)
         return -1;
     memcpy(peer->host, from, n);
     peer->host[n] = '\0';
-    return strpbrk(peer->host, "[]") ? -1 : 0;
+    return *peer->host == '-' || strpbrk(peer->host, "[]") ? -1 : 0; /* nor behind a bracket */
 }
 
 /* name, name:port, address, [address], [address]:port; several colons without brackets are an IPv6 address. */

@@ -12,6 +12,8 @@ enum { HEAD_BYTES = 4 };
 
 int wire_put(struct wire *wire, const void *bytes, size_t n, struct err *e)
 {
+    if (n == 0)
+        return 0;
     if (wire->have + n > wire->capacity) {
         size_t capacity = 2 * (wire->have + n);
         void *data = realloc(wire->data, capacity);

@@ -85,6 +85,7 @@ START_TEST(lists_that_are_none)
     refuse("[fd00::2]5000", "NAME:PORT");
     refuse("a[b]", "NAME:PORT");
     refuse("]", "NAME:PORT");
+    refuse("[-0::2]:5", "NAME:PORT");
     char *longest = calloc(1, 400);
     memset(longest, 'a', 399);
     refuse(longest, "NAME:PORT");

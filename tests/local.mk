@@ -56,6 +56,10 @@ CHECK_TESTS += tests/check_fuzz_files
 tests_check_fuzz_files_SOURCES = tests/fuzz/replay.c tests/fuzz/files.c tests/fuzz/fuzz.h
 tests_check_fuzz_files_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"tests/fuzz/corpus-files"'
 EXTRA_DIST += tests/fuzz/corpus-files
+CHECK_TESTS += tests/check_fuzz_peers
+tests_check_fuzz_peers_SOURCES = tests/fuzz/replay.c tests/fuzz/peers.c tests/fuzz/fuzz.h
+tests_check_fuzz_peers_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"tests/fuzz/corpus-peers"'
+EXTRA_DIST += tests/fuzz/corpus-peers
 
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS) $(SH_TESTS)
