@@ -1,5 +1,6 @@
 # Nodes meet, from outside: serve, peers, pairing on terminals, peer lists that are wrong, and two hosts with names of
 # their own where this may be made. Servers end with the test.
+# shellcheck disable=SC2317 # functions are called by run, says and holds
 . "$TOP_SRCDIR/tests/lib.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 
