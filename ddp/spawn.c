@@ -26,6 +26,8 @@ extern char **environ;
 
 enum { REPORT_MAX_BYTES = 64 << 20 };
 
+#define EXIT_NS 2000000000u /* from a worker's last word to its exit */
+
 /* ---- connections ---- */
 
 static int no_socket(struct err *e)
@@ -147,10 +149,17 @@ static int start_worker(struct spawn_worker *worker, const struct spawn_place *p
     own[n] = option;
     own[n + 1] = NULL;
     posix_spawn_file_actions_t files;
+    posix_spawnattr_t attribute; /* the calling thread may have signals blocked */
+    sigset_t none;
+    sigemptyset(&none);
     posix_spawn_file_actions_init(&files);
-    int rc = describe_files(&files, place->control_fd, place->next_fd, place->prev_fd);
+    posix_spawnattr_init(&attribute);
+    int rc = posix_spawnattr_setsigmask(&attribute, &none);
+    rc = rc ? rc : posix_spawnattr_setflags(&attribute, POSIX_SPAWN_SETSIGMASK);
+    rc = rc ? rc : describe_files(&files, place->control_fd, place->next_fd, place->prev_fd);
     if (rc == 0)
-        rc = posix_spawn(&worker->pid, "/proc/self/exe", &files, NULL, own, environ);
+        rc = posix_spawn(&worker->pid, "/proc/self/exe", &files, &attribute, own, environ);
+    posix_spawnattr_destroy(&attribute);
     posix_spawn_file_actions_destroy(&files);
     free(own);
     if (rc)
@@ -178,9 +187,14 @@ static int start_all(struct spawn *s, struct ring_fds *ring, char *const *argv, 
 
 /* ---- watching ---- */
 
-static void conclude(struct spawn *s, struct spawn_worker *worker)
+static void read_report(struct spawn_worker *worker)
 {
     worker->report = worker->bytes ? json_loadb(worker->text, worker->bytes, 0, NULL) : NULL;
+}
+
+static void conclude(struct spawn *s, struct spawn_worker *worker)
+{
+    read_report(worker);
     if (!worker->report || json_object_get(worker->report, "error"))
         atomic_store(&s->lost, true);
     pthread_mutex_lock(&s->lock);
@@ -303,6 +317,15 @@ static void reap(struct spawn_worker *worker, int flags)
     worker->reaped = pid != 0;
 }
 
+static void bury(struct spawn_worker *worker)
+{
+    if (worker->pid <= 0 || worker->reaped)
+        return;
+    worker->killed = true;
+    kill(worker->pid, SIGKILL);
+    reap(worker, 0);
+}
+
 /* A worker that has said its last word has only its exit before it. */
 static bool all_reaped(struct spawn *s)
 {
@@ -323,14 +346,8 @@ void spawn_gather(struct spawn *s, double seconds)
     wait_for_ends(s, deadline_ns);
     while (!all_reaped(s) && clock_now_ns() < deadline_ns)
         nanosleep(&nap, NULL);
-    for (int i = 0; i < s->world - 1; i++) {
-        struct spawn_worker *worker = &s->worker[i];
-        if (worker->pid > 0 && !worker->reaped) {
-            worker->killed = true;
-            kill(worker->pid, SIGKILL);
-            reap(worker, 0);
-        }
-    }
+    for (int i = 0; i < s->world - 1; i++)
+        bury(&s->worker[i]);
     if (s->watching)
         pthread_join(s->watcher, NULL);
     s->watching = false;
@@ -356,6 +373,7 @@ static int blame(const struct spawn_worker *worker)
     return worker->report ? 0 : 1;
 }
 
+/* What a signal says: a crash is a wrong result, anything else a loss. */
 static void explain_signal(const struct spawn_worker *worker, int rank, const char *when, const char *kernel,
                            struct err *e)
 {
@@ -393,20 +411,87 @@ bool spawn_explain(const struct spawn *s, const char *when, const char *kernel, 
     return true;
 }
 
+void spawn_worker_fini(struct spawn_worker *worker)
+{
+    bury(worker);
+    if (worker->pid > 0 || worker->control > 0)
+        close_fd(&worker->control);
+    json_decref(worker->report);
+    free(worker->text);
+    *worker = (struct spawn_worker){0};
+}
+
 void spawn_fini(struct spawn *s)
 {
     if (!s->world)
         return;
     spawn_gather(s, 0);
-    for (int i = 0; s->worker && i < s->world - 1; i++) {
-        close_fd(&s->worker[i].control);
-        json_decref(s->worker[i].report);
-        free(s->worker[i].text);
-    }
+    for (int i = 0; s->worker && i < s->world - 1; i++)
+        spawn_worker_fini(&s->worker[i]);
     free(s->worker);
     pthread_cond_destroy(&s->end);
     pthread_mutex_destroy(&s->lock);
     *s = (struct spawn){0};
+}
+
+/* ---- one alone ---- */
+
+int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char *const *argv, struct err *e)
+{
+    struct spawn_place own = *place;
+    int pair[2];
+    *worker = (struct spawn_worker){.control = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return no_socket(e);
+    worker->control = pair[0];
+    own.control_fd = pair[1];
+    int rc = start_worker(worker, &own, argv);
+    close(pair[1]);
+    if (rc == 0)
+        return 0;
+    spawn_worker_fini(worker);
+    return err_set(e, ERR_MEMORY, "cannot start a worker: %s", strerror(rc));
+}
+
+static int explain_end(const struct spawn_worker *worker, struct err *e)
+{
+    const json_t *error = json_object_get(worker->report, "error");
+    const char *message = json_string_value(json_object_get(error, "message"));
+    int number = WIFSIGNALED(worker->status) && !worker->killed ? WTERMSIG(worker->status) : 0;
+    const char *name = sigabbrev_np(number);
+    if (number)
+        return err_set(e, is_crash(number) ? ERR_WRONG_RESULT : ERR_PEER_LOST, "worker died: SIG%s%s",
+                       name ? name : "?", number == SIGKILL ? " (if nobody did that, memory ran out there)" : "");
+    if (error)
+        return err_set(e, (enum err_code)json_integer_value(json_object_get(error, "code")), "%s",
+                       message ? message : "the worker failed without a reason");
+    if (!worker->report)
+        return err_set(e, ERR_PEER_LOST, "the worker ended with status %d, without a word",
+                       WEXITSTATUS(worker->status));
+    return 0;
+}
+
+int spawn_await(struct spawn_worker *worker, int stop_fd, struct err *e)
+{
+    struct pollfd p[] = {{worker->control, POLLIN, 0}, {stop_fd, POLLIN, 0}};
+    const struct timespec nap = {0, 2000000};
+    while (!worker->ended) {
+        if (poll(p, 2, -1) < 0)
+            continue;
+        if (p[1].revents) {
+            bury(worker);
+            return err_set(e, ERR_INTERRUPTED, "stopped");
+        }
+        worker->ended = listen_to(worker);
+    }
+    read_report(worker);
+    for (uint64_t until_ns = clock_now_ns() + EXIT_NS; !worker->reaped && clock_now_ns() < until_ns;) {
+        reap(worker, WNOHANG);
+        if (!worker->reaped)
+            nanosleep(&nap, NULL);
+    }
+    bury(worker); /* it has said all, and hangs */
+    return explain_end(worker, e);
 }
 
 /* ---- in a worker ---- */

@@ -8,11 +8,17 @@
  *     spawn_explain(&s, "at step 3", kernel, e)  the first cause, if a worker is to blame
  *     spawn_fini(&s)
  *
+ * Or one of them for a ring that somebody else has set up, as a node does that serves a rank 0 elsewhere:
+ *
+ *     spawn_one(&worker, &place, argv, e)
+ *     spawn_await(&worker, stop_fd, e)           until it has ended; killed if stop_fd becomes readable
+ *     spawn_worker_fini(&worker)
+ *
  * Workers are this program again, by exec: a process that has used OpenBLAS must not fork. A worker finds its place in
  * one more argument, --worker=RANK:WORLD:CONTROL:NEXT:PREV, where the last three are inherited descriptors; all others
  * of this program are close-on-exec. CONTROL is one end of a socket pair, on which the worker writes one JSON document
  * when it ends, with "error" in it if it failed. NEXT and PREV are TCP connections over loopback to its neighbours in the
- * ring. Workers read nothing and have no standard output.
+ * ring, or whatever the caller of spawn_one has. Workers read nothing and have no standard output.
  *
  * No worker outlives rank 0: the kernel kills it when the thread that called spawn_start ends, however that comes about.
  *
@@ -76,6 +82,16 @@ void spawn_gather(struct spawn *s, double seconds);
 bool spawn_explain(const struct spawn *s, const char *when, const char *kernel, struct err *e);
 
 void spawn_fini(struct spawn *s); /* kills and reaps what is left; accepts a zeroed struct */
+
+/* A worker alone; place->control_fd is made here, next_fd and prev_fd stay the caller's too. Any thread, and the worker
+ * dies with that. */
+int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char *const *argv, struct err *e);
+
+/* Returns when the worker has ended, with its report in worker->report: 0 if it went well, ERR_INTERRUPTED if it was killed
+ * because stop_fd became readable; else what spawn_explain would say, the worker's own error as it is. */
+int spawn_await(struct spawn_worker *worker, int stop_fd, struct err *e);
+
+void spawn_worker_fini(struct spawn_worker *worker); /* kills and reaps it if it lives; accepts a zeroed one */
 
 /* In a worker: the argument's value taken apart; ERR_USAGE if it cannot be one of spawn_start's. From here on the worker
  * dies with its parent. */

@@ -28,10 +28,10 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
                                 .world = o->world,
                                 .next_fd = o->next_fd,
                                 .prev_fd = o->prev_fd,
-                                .next_name = next,
-                                .prev_name = prev,
+                                .next_name = o->next_name ? o->next_name : next,
+                                .prev_name = o->prev_name ? o->prev_name : prev,
                                 .timeout_ns = (uint64_t)FIRST_PATIENCE_S * SECOND_NS,
-                                .stop_fd = -1,
+                                .stop_fd = o->stop_fd,
                                 .direct_bytes = RING_DIRECT_BYTES};
     *team = (struct team){.rank = o->rank, .world = o->world};
     if (transport_open_tcp(&team->ring, &ring, e))

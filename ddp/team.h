@@ -33,8 +33,10 @@ struct team {
 
 struct team_options {
     int rank, world;
-    int next_fd, prev_fd; /* connected stream sockets; one for both is allowed when world is 2 */
-    bool null;            /* gradients are not reduced */
+    int next_fd, prev_fd;              /* connected stream sockets; one for both is allowed when world is 2 */
+    bool null;                         /* gradients are not reduced */
+    int stop_fd;                       /* readable: every wait ends with ERR_INTERRUPTED; -1: none */
+    const char *next_name, *prev_name; /* as errors call them; NULL: "rank 1" */
 };
 
 int team_open(struct team *team, const struct team_options *options, struct err *e);
