@@ -23,6 +23,7 @@
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/record.h"
+#include "cli/work.h"
 #include "model/blas_choice.h"
 #include "model/gemm.h"
 #include "probe/probe.h"
@@ -33,6 +34,7 @@
 #define STOLEN_SHARE 0.02 /* of the processor time of the run: worth a word */
 
 static volatile sig_atomic_t stop;
+static struct peers *volatile waited_for; /* peers, while there is no step that could be finished first */
 
 /* The first signal ends the run after the step in progress, the second one ends the program. */
 static void on_signal(int number)
@@ -41,6 +43,8 @@ static void on_signal(int number)
     if (stop)
         _exit(ERR_INTERRUPTED);
     stop = 1;
+    if (waited_for)
+        peers_interrupt(waited_for);
 }
 
 static void catch_signals(bool worker)
@@ -65,7 +69,7 @@ static struct counters counters_now(const struct probe *probe)
                              clock_now_ns()};
 }
 
-struct session { /* one run of the command, from the request to the printed result */
+struct job { /* one run of the command, from the request to the printed result */
     const struct invocation *in;
     struct options options;
     struct ranks ranks;
@@ -82,7 +86,7 @@ struct session { /* one run of the command, from the request to the printed resu
 };
 
 /* Tells the notes that came since the last time. */
-static void tell(struct session *s)
+static void tell(struct job *s)
 {
     struct notes fresh = {.dropped = s->notes.dropped};
     for (int i = s->notes_told; i < s->notes.n; i++)
@@ -104,7 +108,7 @@ static double expected_s(const struct run *run, double flops_per_s)
     return alone_s + o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
 }
 
-static void tell_plan(const struct session *s)
+static void tell_plan(const struct job *s)
 {
     const struct run *run = &s->run;
     const struct run_options *o = &run->options;
@@ -140,36 +144,43 @@ static void roam(void *probe, bool on)
 }
 
 /* What this node offers to this rank. */
-static int look_around(struct session *s, struct err *e)
+static int look_around(struct job *s, struct err *e)
 {
     struct run_options *o = &s->options.run;
     static char source[160];
     if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
         return -1;
-    if (o->world > 1)
-        probe_share_threads(&s->probe, o->world, s->options.threads, &s->notes);
+    if (s->ranks.here > 1)
+        probe_share_threads(&s->probe, s->ranks.here, s->options.threads, &s->notes);
     o->threads = s->probe.threads;
-    o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / o->world : 0;
+    o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / s->ranks.here : 0;
     o->memory_limit_source = s->probe.memory.limit_source;
-    if (o->world > 1) {
-        snprintf(source, sizeof source, "%.100s, divided by %d ranks", s->probe.memory.limit_source, o->world);
+    if (s->ranks.here > 1) {
+        snprintf(source, sizeof source, "%.100s, divided by %d ranks", s->probe.memory.limit_source, s->ranks.here);
         o->memory_limit_source = source;
     }
     return 0;
 }
 
 /* From here on there are other ranks, and they go the same way. */
-static int join(struct session *s, struct err *e)
+static int join(struct job *s, struct err *e)
 {
     struct run_options *o = &s->run.options;
     if (o->world == 1)
         return 0;
     if (o->rank == 0)
         probe_unbind_self(&s->probe); /* OpenMP may have tied this thread down, and workers inherit that */
-    if (ranks_start(&s->ranks, &s->options, s->in->full_argv, e))
+    json_t *plan = s->ranks.peers.list.n ? work_train_plan(&s->options, &s->run) : NULL;
+    int result = ranks_start(&s->ranks, &s->options, plan, s->in, e);
+    json_decref(plan);
+    if (s->ranks.peers.list.n) /* setting up the session had its own way with signals */
+        catch_signals(false);
+    if (result)
         return -1;
+    if (s->ranks.peers.open)
+        waited_for = &s->ranks.peers;
     o->team = &s->ranks.team;
-    o->abandon = &s->ranks.spawn.lost;
+    o->abandon = s->ranks.lost;
     if (o->threads > 1) {
         o->roam = roam;
         o->roam_ctx = &s->probe;
@@ -182,7 +193,7 @@ static int join(struct session *s, struct err *e)
 }
 
 /* Everything before the first step. */
-static int prepare(struct session *s, struct err *e)
+static int prepare(struct job *s, struct err *e)
 {
     struct run_options *o = &s->options.run;
     struct model_spec known;
@@ -198,7 +209,7 @@ static int prepare(struct session *s, struct err *e)
     if (run_plan(&s->run, o, &s->notes, e) || join(s, e))
         return -1;
     gemm_set_threads(o->threads);
-    if (probe_bind_part(&s->probe, o->rank * o->threads, o->threads, &s->notes, e))
+    if (probe_bind_part(&s->probe, s->ranks.here > 1 ? o->rank * o->threads : 0, o->threads, &s->notes, e))
         return -1;
     if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */
         return -1;
@@ -211,7 +222,7 @@ static int prepare(struct session *s, struct err *e)
 }
 
 /* What makes the figures of this run doubtful, in words. */
-static void judge(struct session *s)
+static void judge(struct job *s)
 {
     const struct counters *from = &s->before, *to = &s->after;
     struct record_halves h = record_halves(&s->run);
@@ -233,9 +244,10 @@ static void judge(struct session *s)
                   100 * stolen);
 }
 
-static void execute(struct session *s)
+static void execute(struct job *s)
 {
     struct progress progress;
+    waited_for = NULL;
     progress_init(&progress);
     clock_utc(s->started);
     s->before = counters_now(&s->probe);
@@ -251,7 +263,7 @@ static void execute(struct session *s)
         tell(s);
 }
 
-static struct record make_record(struct session *s)
+static struct record make_record(struct job *s)
 {
     const struct counters *from = &s->before, *to = &s->after;
     bool known = from->throttled.known && to->throttled.known;
@@ -276,7 +288,10 @@ static struct record make_record(struct session *s)
                        .cpu_of = s->probe.pinned,
                        .cpus_n = s->probe.pinned_n,
                        .cpus_reason = reasons_find(&s->probe.reasons, "pinned_cpus"),
-                       .spawn = s->ranks.spawn.world ? &s->ranks.spawn : NULL,
+                       .report = s->ranks.report,
+                       .here = s->ranks.here,
+                       .local_addr = s->ranks.local_addr,
+                       .same_host = s->ranks.same_host,
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
                        .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,
@@ -289,7 +304,7 @@ static struct record make_record(struct session *s)
     return r;
 }
 
-static json_t *document(struct session *s)
+static json_t *document(struct job *s)
 {
     struct record r = make_record(s);
     r.machine = probe_json(&s->probe);
@@ -303,7 +318,7 @@ static json_t *document(struct session *s)
 }
 
 /* 2026-11-30T17:31:21Z as 20261130T173121Z: colons are a nuisance in file names. */
-static void file_stem(char *stem, size_t size, const struct session *s)
+static void file_stem(char *stem, size_t size, const struct job *s)
 {
     char compact[sizeof s->started];
     size_t n = 0;
@@ -314,7 +329,7 @@ static void file_stem(char *stem, size_t size, const struct session *s)
     snprintf(stem, size, "%s-%s", compact, s->run.spec.name);
 }
 
-static int save(const struct session *s, const json_t *d, char *path, size_t size, struct err *e)
+static int save(const struct job *s, const json_t *d, char *path, size_t size, struct err *e)
 {
     char folder[PATH_MAX], stem[64];
     file_stem(stem, sizeof stem, s);
@@ -329,7 +344,7 @@ static int save(const struct session *s, const json_t *d, char *path, size_t siz
 }
 
 /* Saves what is worth it, then prints: the measurement is shown even if it cannot be kept. */
-static int deliver(struct session *s)
+static int deliver(struct job *s)
 {
     char path[PATH_MAX] = "";
     struct err unsaved = {0};
@@ -365,7 +380,7 @@ static int deliver(struct session *s)
 }
 
 /* A worker's last word; its exit status is for those who look at processes. */
-static int report_to_rank_0(struct session *s)
+static int report_to_rank_0(struct job *s)
 {
     struct record r = make_record(s);
     json_t *report = record_report(&r);
@@ -376,8 +391,9 @@ static int report_to_rank_0(struct session *s)
 }
 
 /* The request cannot be met, or a rank was lost before the first step. */
-static int give_up(struct session *s)
+static int give_up(struct job *s)
 {
+    waited_for = NULL;
     ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
     if (s->ranks.rank > 0)
         return report_to_rank_0(s);
@@ -387,7 +403,7 @@ static int give_up(struct session *s)
 
 int cmd_run(const struct invocation *in)
 {
-    static struct session s; /* a net's layout and trace are too large for a stack */
+    static struct job s; /* a net's layout and trace are too large for a stack */
     struct err e;
     int code;
     s.in = in;
@@ -399,6 +415,7 @@ int cmd_run(const struct invocation *in)
     if (ranks_place(&s.ranks, &s.options, &e))
         return output_fail(in, &e);
     s.options.run.rank = s.ranks.rank;
+    s.options.run.world = s.ranks.world;
     catch_signals(s.ranks.rank > 0);
     if (prepare(&s, &s.err)) {
         code = give_up(&s);

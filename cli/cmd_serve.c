@@ -19,6 +19,7 @@
 
 const struct work works[] = {
     {"check", work_check_accept, work_check_serve},
+    {"train", work_train_accept, work_train_serve},
     {NULL, NULL, NULL},
 };
 
@@ -60,7 +61,7 @@ static int plan(void *ctx, const json_t *asked, json_t **own, struct err *e)
     wire_text(asked, "work", name, sizeof name);
     if (!w)
         return err_set(e, ERR_PROTOCOL, "the work '%s' is unknown here", name);
-    if (w->plan(asked, own, e))
+    if (w->plan(asked, &s->options, own, e))
         return -1;
     if (s->options.test_plan)
         alter(*own, s->options.test_plan);
@@ -71,7 +72,7 @@ static int run(void *ctx, struct session *session, struct err *e)
 {
     struct serving *s = ctx;
     s->sessions++;
-    return find_work(session->plan)->run(session, e);
+    return find_work(session->plan)->run(session, &s->options, e);
 }
 
 static void say(void *ctx, const char *text)

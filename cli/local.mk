@@ -2,7 +2,8 @@ ddpbench_SOURCES = cli/main.c cli/commands.h \
 	cli/cmd_info.c cli/cmd_probe.c \
 	cli/cmd_peers.c cli/cmd_serve.c \
 	cli/node.c cli/node.h \
-	cli/work.h cli/work_check.c \
+	cli/peers.c cli/peers.h \
+	cli/work.h cli/work_check.c cli/work_train.c \
 	cli/cmd_run.c \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \

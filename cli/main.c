@@ -34,10 +34,11 @@ static int help(const struct invocation *in)
         n += snprintf(before + n, sizeof before - (size_t)n, "  %-8s %s\n", c->name, c->help);
     snprintf(before + n, sizeof before - (size_t)n,
              "\n'%s COMMAND --help' lists the options of a command; those of run are:\n", in->program);
-    char *text =
-        options_help(OPTIONS_RUN, synopsis, before,
-                     "\nExit status: 0 measured, 64 usage, 65 bad data file, 66 missing file, 70 wrong result,\n"
-                     "71 out of memory, 73 cannot create, 74 input/output, 78 configuration, 130 interrupted.\n");
+    char *text = options_help(
+        OPTIONS_RUN, synopsis, before,
+        "\nExit status: 0 measured, 64 usage, 65 bad data file, 66 missing file, 68 unknown host, 69 peer missing\n"
+        "or busy, 70 wrong result, 71 out of memory, 73 cannot create, 74 input/output, 75 peer lost, 76 peers that\n"
+        "do not fit together, 77 not paired, 78 configuration, 130 interrupted.\n");
     if (!text)
         return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
     int code = output_text(in, text, ERR_OK);

@@ -64,6 +64,8 @@ static const struct row {
 
     {"spawn", "N", INT, AT(run.world), 1, 4096, R, RANKS,
      "N ranks on this node, which share its processors and average their gradients over loopback (default 1)"},
+    {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, R, RANKS,
+     "train together with these nodes, on each of which 'serve' runs; this one is rank 0"},
     {"global-batch", "N", INT, AT(run.global_batch), 1, 1 << 20, R, RANKS,
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
@@ -79,8 +81,8 @@ static const struct row {
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
      "leave out each rank's steps alone, and with them the speed-up"},
 
-    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I, NODE,
-     "compute threads of each rank (default: physical cores this process may use, divided by ranks)"},
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S, NODE,
+     "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
 
@@ -88,11 +90,11 @@ static const struct row {
     {"wait", "S", REAL, AT(wait_s), 0.1, 1e7, S, NODE, "end with status 69 when nobody has come for S seconds"},
     {"port", "N", INT, AT(port), 0, 65535, S, NODE, "listen here (default 27124; 0: any that is free)"},
     {"any-source", NULL, ON, AT(any_source), 0, 0, S, NODE, "answer callers outside the local networks too"},
-    {"iface", "NAME", TEXT, AT(iface), 0, 0, Q, NODE,
+    {"iface", "NAME", TEXT, AT(iface), 0, 0, R | Q, NODE,
      "use this network interface (default: by the route to each peer)"},
-    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, S | Q, NODE,
+    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
-    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, S | Q, NODE,
+    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
     {"json", NULL, ON, AT(json), 0, 0, R | P | I | S | Q, OUTPUT, "print one JSON document instead of a table"},
@@ -105,7 +107,7 @@ static const struct row {
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
-    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, Q, OTHER, NULL},
+    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q, OTHER, NULL},
 
     /* Hooks for tests: poison one weight before this timed step, to see that a broken loss is noticed; alter one of the last
      * rank's weights after it, to see that ranks are compared. */

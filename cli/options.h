@@ -23,7 +23,8 @@ struct options {
     int threads;                               /* 0: not given */
     const char *dtype;                         /* "fp32" */
     const char *schedule, *comm;               /* "ddp" or "split"; "tcp" or "null" */
-    const char *worker;                        /* a rank's place, set by rank 0; NULL: this is rank 0 */
+    const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
+    const char *peers;                         /* a list; NULL: not given */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
     double seconds;                            /* probe: time for each of its measurements */
     int port;                                  /* serve */

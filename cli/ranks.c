@@ -2,6 +2,7 @@
 #include "cli/ranks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/gemm.h"
@@ -13,40 +14,75 @@
 
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
 {
-    *ranks = (struct ranks){.world = o->run.world};
-    if (!o->worker)
+    *ranks = (struct ranks){.world = o->run.world, .here = o->run.world};
+    if (!o->worker) {
+        if (peers_check(&ranks->peers, o, e))
+            return -1;
+        if (ranks->peers.list.n > 0)
+            ranks->world = ranks->peers.list.n + 1;
         return 0;
+    }
     if (spawn_place_parse(&ranks->place, o->worker, e))
         return -1;
-    if (ranks->place.world != o->run.world)
-        return err_set(e, ERR_USAGE, "option --worker belongs to %d ranks, not %d", ranks->place.world, o->run.world);
+    ranks->world = ranks->place.world; /* on other nodes, if not all of them are here */
+    if (ranks->here != 1 && ranks->here != ranks->world)
+        return err_set(e, ERR_USAGE, "option --worker belongs to %d ranks, not %d", ranks->world, ranks->here);
     ranks->rank = ranks->place.rank;
     return 0;
 }
 
-int ranks_start(struct ranks *ranks, const struct options *o, char *const *argv, struct err *e)
+/* Rank 0: the others are there after this. */
+static int gather(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in,
+                  struct team_options *team, struct err *e)
 {
-    struct team_options team = {.rank = ranks->rank, .world = ranks->world, .null = strcmp(o->comm, "null") == 0};
+    struct session *session = &ranks->peers.session;
+    ranks->report = calloc((size_t)ranks->world, sizeof(json_t *));
+    if (!ranks->report)
+        return err_set(e, ERR_MEMORY, "no memory for %d ranks", ranks->world);
+    if (ranks->here > 1) {
+        if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, e))
+            return -1;
+        team->next_fd = ranks->spawn.next_fd;
+        team->prev_fd = ranks->spawn.prev_fd;
+        ranks->lost = &ranks->spawn.lost;
+        ranks->same_host = true;
+        snprintf(ranks->local_addr, sizeof ranks->local_addr, "127.0.0.1");
+        return 0;
+    }
+    if (peers_call(&ranks->peers, o, plan, in->program, e))
+        return -1;
+    team->next_name = session->next_name;
+    team->prev_name = session->prev_name;
+    team->stop_fd = session->stop_fd;
+    team->next_fd = session_take_next(session);
+    team->prev_fd = session_take_prev(session);
+    ranks->lost = &ranks->peers.lost;
+    ranks->same_host = session->same_host;
+    memcpy(ranks->local_addr, session->local_addr, sizeof ranks->local_addr);
+    return 0;
+}
+
+int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e)
+{
+    struct team_options team = {
+        .rank = ranks->rank, .world = ranks->world, .null = strcmp(o->comm, "null") == 0, .stop_fd = -1};
     if (ranks->world == 1)
         return 0;
     if (ranks->rank > 0) {
         spawn_place_keep(&ranks->place);
         team.next_fd = ranks->place.next_fd;
         team.prev_fd = ranks->place.prev_fd;
-    } else {
-        if (spawn_start(&ranks->spawn, ranks->world, argv, e))
-            return -1;
-        team.next_fd = ranks->spawn.next_fd;
-        team.prev_fd = ranks->spawn.prev_fd;
+    } else if (gather(ranks, o, plan, in, &team, e)) {
+        return -1;
     }
     return team_open(&ranks->team, &team, e);
 }
 
 /* What a worker warned of and rank 0 did not. */
-static void add_warnings(const struct spawn *spawn, struct notes *notes)
+static void add_warnings(const struct ranks *ranks, struct notes *notes)
 {
-    for (int r = 1; r < spawn->world; r++) {
-        json_t *list = json_object_get(spawn->worker[r - 1].report, "warnings"), *text;
+    for (int r = 1; r < ranks->world; r++) {
+        json_t *list = json_object_get(ranks->report[r - 1], "warnings"), *text;
         size_t i;
         json_array_foreach(list, i, text)
         {
@@ -59,25 +95,40 @@ static void add_warnings(const struct spawn *spawn, struct notes *notes)
     }
 }
 
+static void leave_workers(struct ranks *ranks, const char *when, struct err *err)
+{
+    bool well = err->code == ERR_OK || err->code == ERR_INTERRUPTED;
+    spawn_gather(&ranks->spawn, well ? PATIENCE_WELL_S : PATIENCE_FAILED_S);
+    for (int r = 1; r < ranks->world; r++)
+        ranks->report[r - 1] = json_incref(ranks->spawn.worker[r - 1].report);
+    if (err->code == ERR_PEER_LOST || (well && spawn_lost(&ranks->spawn)))
+        spawn_explain(&ranks->spawn, when, gemm_core(), err);
+}
+
 void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes, struct err *err)
 {
     char when[64];
     team_close(&ranks->team);
-    if (!ranks->spawn.world)
+    if (!ranks->spawn.world && !ranks->peers.open)
         return;
-    bool well = err->code == ERR_OK || err->code == ERR_INTERRUPTED;
-    spawn_gather(&ranks->spawn, well ? PATIENCE_WELL_S : PATIENCE_FAILED_S);
     if (!run->stage || strcmp(run->stage, "training") != 0)
         snprintf(when, sizeof when, "during %s", run->stage ? run->stage : "preparing");
     else
         snprintf(when, sizeof when, "at step %d", run->n);
-    if (err->code == ERR_PEER_LOST || (well && spawn_lost(&ranks->spawn)))
-        spawn_explain(&ranks->spawn, when, gemm_core(), err);
-    add_warnings(&ranks->spawn, notes);
+    if (ranks->spawn.world)
+        leave_workers(ranks, when, err);
+    else
+        peers_leave(&ranks->peers, when, ranks->report, err);
+    add_warnings(ranks, notes);
 }
 
 void ranks_fini(struct ranks *ranks)
 {
     team_close(&ranks->team);
     spawn_fini(&ranks->spawn);
+    peers_fini(&ranks->peers);
+    for (int r = 1; r < ranks->world && ranks->report; r++)
+        json_decref(ranks->report[r - 1]);
+    free(ranks->report);
+    *ranks = (struct ranks){0};
 }

@@ -1,9 +1,10 @@
 /*
  * cli/ranks.h - the other ranks of a run, from a command's point of view: rank 0 starts, hears and buries them, a worker
- * finds its place and gives its last word. For one rank alone every function does nothing.
+ * finds its place and gives its last word. The other ranks are processes on this node (ddp/spawn.h) or nodes that serve
+ * (peers.h). For one rank alone every function does nothing.
  *
- *     ranks_place(&ranks, &options, e)        first: which rank this is
- *     ranks_start(&ranks, &options, argv, e)  when the request is known to be possible; ranks.team is then open
+ *     ranks_place(&ranks, &options, e)        first: which rank this is, and whether the peers can be meant
+ *     ranks_start(&ranks, &options, plan, in, e)  when the request is known to be possible; ranks.team is then open
  *     ranks_leave(&ranks, run, notes, err)    connections closed; rank 0: all workers gone, err their fault if it was
  *     ranks_fini(&ranks)
  *
@@ -13,21 +14,29 @@
 #define CLI_RANKS_H
 
 #include "base/notes.h"
+#include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/peers.h"
 #include "ddp/spawn.h"
 #include "ddp/team.h"
 
 struct ranks {
-    int rank, world;
-    struct spawn_place place; /* of a worker */
-    struct spawn spawn;       /* rank 0's */
+    int rank, world, here;               /* here: ranks that share this node */
+    struct spawn_place place;            /* of a worker */
+    struct spawn spawn;                  /* rank 0's */
+    struct peers peers;                  /* or these */
+    json_t **report;                     /* rank 0: what rank r said at [r - 1] after ranks_leave(); NULL: nothing */
+    const atomic_bool *lost;             /* a rank is lost; NULL: nobody watches */
+    char local_addr[ADDRESS_TEXT_BYTES]; /* this node's on the way to the first of the others */
+    bool same_host;
     struct team team;
 };
 
-/* ERR_USAGE if a worker was not started by rank 0. */
+/* ERR_USAGE if a worker was not started by this program; else as peers_check(). */
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e);
 
-int ranks_start(struct ranks *ranks, const struct options *o, char *const *argv, struct err *e);
+/* plan: what peers have to agree with; borrowed, NULL without peers. */
+int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e);
 
 /* err holds what ended the run, if anything did. Rank 0: a lost peer or a failed worker becomes the cause that the worker
  * told or died of; the workers' warnings are added with their rank, each text once. run may not have been planned. */

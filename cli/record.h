@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/notes.h"
 #include "ddp/run.h"
-#include "ddp/spawn.h"
 #include "model/gemm.h"
 
 struct record {
@@ -38,10 +37,16 @@ struct record {
     const int *cpu_of;                             /* [cpus_n] CPUs to which the threads are bound */
     int cpus_n;                                    /* 0: they are not */
     const char *cpus_reason;
-    const struct spawn *spawn; /* the other ranks; NULL: none */
+    json_t *const *report;  /* what rank r said at [r - 1]: its record_report(), or NULL; NULL: there are no others */
+    int here;               /* ranks that share this node */
+    const char *local_addr; /* with other ranks: this node's on the way to them; and whether they are on this node */
+    bool same_host;
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };
+
+/* A float as the shortest decimal that reads back as the same float: 0.0003, not 0.00030000001424923539. */
+double record_decimal(float x);
 
 /* Medians of the first and the second half of the timed steps; the middle one of an odd number is in
  * neither. NaN, and steady, below four steps. The halves differ if their medians are more than 10 % apart (less

@@ -17,9 +17,6 @@ void record_set_text(json_t *root, json_t *o, const char *key, const char *path,
 /* A real, or null with a reason. */
 void record_set_num(json_t *root, json_t *o, const char *key, const char *path, double x, const char *reason);
 
-/* A float as the shortest decimal that reads back as the same float: 0.0003, not 0.00030000001424923539. */
-double record_decimal(float x);
-
 /* A column of the samples: n values, each `stride` doubles after the one before. value is NULL if memory is out. */
 struct record_column {
     double *value, *scratch;

@@ -92,7 +92,7 @@ static json_t *node_json(json_t *root, const struct record *r)
     json_t *o = json_object();
     char node[32], path[64], name[128];
     snprintf(node, sizeof node, "nodes[%d]", rank);
-    snprintf(name, sizeof name, several && r->node ? "%.80s#%d" : "%.80s", r->node ? r->node : "", rank);
+    snprintf(name, sizeof name, r->here > 1 && r->node ? "%.80s#%d" : "%.80s", r->node ? r->node : "", rank);
     snprintf(path, sizeof path, "%s.name", node);
     record_set_text(root, o, "name", path, name, "the host has no name");
     snprintf(path, sizeof path, "%s.cpu", node);
@@ -130,9 +130,8 @@ json_t *record_report(const struct record *r)
     return root;
 }
 
-static void add_reported(json_t *root, json_t *nodes, const struct spawn_worker *worker, int rank)
+static void add_reported(json_t *root, json_t *nodes, const json_t *report, int rank)
 {
-    const json_t *report = worker->report;
     json_t *node = json_object_get(report, "node"), *reasons = json_object_get(report, "reasons");
     if (json_is_object(node)) {
         json_array_append(nodes, node);
@@ -156,12 +155,12 @@ int record_add_nodes(json_t *root, const struct record *r)
     int world = r->run->options.world;
     record_set(root, "nodes", nodes);
     record_set(root, "world", json_integer(world));
-    record_set(root, "same_host", json_boolean(world > 1));
+    record_set(root, "same_host", json_boolean(world > 1 && r->same_host));
     if (!own)
         return -1;
     json_array_append_new(nodes, own);
     for (int rank = 1; rank < world; rank++)
-        add_reported(root, nodes, &r->spawn->worker[rank - 1], rank);
+        add_reported(root, nodes, r->report ? r->report[rank - 1] : NULL, rank);
     if (r->usable_cpus)
         record_set(root, "usable_cpus", json_incref(r->usable_cpus));
     else
@@ -310,8 +309,10 @@ int record_add_ranks(json_t *root, const struct record *r)
         json_unknown(root, root, "speedup", "speedup", "one node: nothing to compare with");
         return 0;
     }
-    json_unknown(root, root, "link", "link", "the ranks share a host: loopback is not measured as a link");
-    record_set(root, "local_addr", json_string("127.0.0.1"));
+    json_unknown(root, root, "link", "link",
+                 r->same_host ? "the ranks share a host: loopback is not measured as a link"
+                              : "this version does not measure links by themselves");
+    record_set_text(root, root, "local_addr", "local_addr", r->local_addr, "no other rank was reached");
     record_set(root, "wire", json_string("clear"));
     record_set(root, "integrity", json_string("crc32c"));
     add_speedup(root, r);

@@ -29,9 +29,10 @@ json_t *work_check_plan(void)
     return json_pack("{s:s, s:i, s:i}", "work", "check", "batch", BATCH, "elements", COUNT);
 }
 
-int work_check_accept(const json_t *asked, json_t **own, struct err *e)
+int work_check_accept(const json_t *asked, const struct options *serving, json_t **own, struct err *e)
 {
     (void)asked;
+    (void)serving;
     *own = work_check_plan();
     return *own ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
@@ -114,8 +115,9 @@ static int run(struct session *s, double seconds, double *barrier_s, struct err 
     return result;
 }
 
-int work_check_serve(struct session *session, struct err *e)
+int work_check_serve(struct session *session, const struct options *serving, struct err *e)
 {
+    (void)serving;
     double unused_s;
     json_t *message;
     if (run(session, 0, &unused_s, e) || session_receive(session, 0, "done", &message, wait_deadline(20), e))

@@ -66,7 +66,8 @@ static void fill(int steps)
     run.planned_bytes = 900000000;
 }
 
-static struct spawn others; /* none unless a test says so */
+static json_t *others[1]; /* the report of rank 1 */
+static bool together;     /* with it, as a test says */
 
 static struct record make_record(void)
 {
@@ -89,7 +90,10 @@ static struct record make_record(void)
                            .stolen_s = 0.25,
                            .core_heat_events = 6,
                            .package_heat_events = -1,
-                           .spawn = others.world ? &others : NULL,
+                           .report = together ? others : NULL,
+                           .here = together ? 2 : 1,
+                           .local_addr = "127.0.0.1",
+                           .same_host = together,
                            .notes = &notes,
                            .err = &err};
 }
@@ -334,15 +338,14 @@ static void fill_rank(int rank)
 
 static json_t *two_ranks(bool told)
 {
-    static struct spawn_worker worker;
+    together = true;
     fill_rank(1);
     struct record r = make_record();
-    worker = (struct spawn_worker){.report = told ? record_report(&r) : NULL};
+    others[0] = told ? record_report(&r) : NULL;
     fill_rank(0);
-    others = (struct spawn){.world = 2, .worker = &worker};
     json_t *d = document();
-    others = (struct spawn){0};
-    json_decref(worker.report);
+    together = false;
+    json_decref(others[0]);
     return d;
 }
 

@@ -1,0 +1,304 @@
+/*
+ * cli/peers.c - see peers.h. Reports and reasons come from other machines: what goes into the result is copied member by
+ * member with texts cut and cleaned, see harmless().
+ */
+#include "cli/peers.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "comm/address.h"
+#include "comm/wait.h"
+#include "config.h"
+
+/* For reports after a run that went well, and after one that did not. */
+#define PATIENCE_WELL_S 20.0
+#define PATIENCE_FAILED_S 0.5
+
+enum { TEXT_BYTES = 400, HARMLESS_DEPTH = 6 };
+
+/* ---- before the run ---- */
+
+static int refuse(const char *option, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "%s does not go with --peers in this version", option);
+}
+
+int peers_check(struct peers *peers, const struct options *o, struct err *e)
+{
+    struct addresses addresses;
+    *peers = (struct peers){0};
+    if (!o->peers)
+        return 0;
+    if (o->run.world > 1)
+        return refuse("--spawn", e);
+    if (o->run.data)
+        return refuse("--data", e);
+    if (o->run.checkpoint)
+        return refuse("--checkpoint", e);
+    if (peer_list_parse(&peers->list, o->peers, o->test_this_host, e))
+        return -1;
+    if (o->iface && address_check_interface(o->iface, e))
+        return -1;
+    for (int i = 0; i < peers->list.n; i++)
+        if (address_resolve(&addresses, &peers->list.peer[i], o->test_this_host, e))
+            return -1;
+    return 0;
+}
+
+/* The computation looks at a flag, not at a descriptor. */
+static void *watch(void *argument)
+{
+    struct peers *peers = argument;
+    struct pollfd p[] = {{peers->session.stop_fd, POLLIN, 0}, {peers->end_fd, POLLIN, 0}};
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        ;
+    if (p[0].revents)
+        atomic_store(&peers->lost, true);
+    return NULL;
+}
+
+static int start_watching(struct peers *peers, struct err *e)
+{
+    sigset_t all, before;
+    peers->end_fd = eventfd(0, EFD_CLOEXEC);
+    if (peers->end_fd < 0)
+        return err_set(e, ERR_MEMORY, "no descriptor left: %m");
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    peers->watching = pthread_create(&peers->watcher, NULL, watch, peers) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return peers->watching ? 0 : err_set(e, ERR_MEMORY, "no thread to watch the peers");
+}
+
+static void stop_watching(struct peers *peers)
+{
+    uint64_t one = 1;
+    if (peers->watching) {
+        while (write(peers->end_fd, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+        pthread_join(peers->watcher, NULL);
+    }
+    if (peers->end_fd > 0)
+        close(peers->end_fd);
+    peers->watching = false;
+    peers->end_fd = 0;
+}
+
+static void warn(void *ctx, const char *text)
+{
+    const struct peers *peers = ctx;
+    output_say("%s: warning: %s", peers->program, text);
+}
+
+static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
+{
+    struct peers *peers = ctx;
+    return node_ask_code(&peers->node, peer, code);
+}
+
+static int call(struct peers *peers, const struct options *o, json_t *plan, struct err *e)
+{
+    const struct node *node = &peers->node;
+    struct session_options options = {.peers = &peers->list,
+                                      .store = &node->store,
+                                      .interface = o->iface,
+                                      .file_key = node->has_key ? node->key : NULL,
+                                      .own_name = node->name,
+                                      .version = PACKAGE_VERSION,
+                                      .plan = plan,
+                                      .peer_timeout_s = o->peer_timeout_s,
+                                      .this_host = o->test_this_host,
+                                      .stop_fd = node->stop_fd,
+                                      .ask_code = ask,
+                                      .warn = warn,
+                                      .ctx = peers};
+    if (session_connect(&peers->session, &options, e))
+        return -1;
+    peers->open = true;
+    for (int i = 0; i < peers->session.peers_n; i++)
+        if (peers->session.peers[i].paired)
+            output_say("paired with %s: no code is asked for from now on", peers->session.peers[i].name);
+    return start_watching(peers, e);
+}
+
+int peers_call(struct peers *peers, const struct options *o, json_t *plan, const char *program, struct err *e)
+{
+    peers->program = program;
+    int result = node_open(&peers->node, o, e);
+    if (result == 0)
+        result = call(peers, o, plan, e);
+    node_close(&peers->node);
+    return result;
+}
+
+void peers_interrupt(struct peers *peers)
+{
+    if (peers->open)
+        session_stop(&peers->session);
+}
+
+/* ---- after the run ---- */
+
+static json_t *harmless(const json_t *value, int depth);
+
+static json_t *harmless_object(const json_t *value, int depth)
+{
+    json_t *copy = json_object(), *member;
+    char key[TEXT_BYTES];
+    const char *name;
+    json_object_foreach((json_t *)value, name, member)
+    {
+        peer_text_clean(key, sizeof key, name);
+        json_object_set_new(copy, key, harmless(member, depth - 1));
+    }
+    return copy;
+}
+
+static json_t *harmless(const json_t *value, int depth)
+{
+    char text[TEXT_BYTES];
+    size_t i;
+    json_t *copy, *member;
+    if (json_is_string(value)) {
+        peer_text_clean(text, sizeof text, json_string_value(value));
+        return json_string(text);
+    }
+    if (depth > 0 && json_is_object(value))
+        return harmless_object(value, depth);
+    if (depth > 0 && json_is_array(value)) {
+        copy = json_array();
+        json_array_foreach(value, i, member) json_array_append_new(copy, harmless(member, depth - 1));
+        return copy;
+    }
+    return json_is_object(value) || json_is_array(value) ? json_null() : json_deep_copy(value);
+}
+
+/* Only reasons about the peer's own entry. */
+static json_t *own_reasons(const json_t *reasons, int rank)
+{
+    char prefix[24];
+    const char *path;
+    json_t *reason, *copy = json_object();
+    int n = snprintf(prefix, sizeof prefix, "nodes[%d].", rank);
+    json_object_foreach((json_t *)reasons, path, reason)
+    {
+        if (strncmp(path, prefix, (size_t)n) == 0 && json_is_string(reason))
+            json_object_set(copy, path, reason);
+    }
+    return copy;
+}
+
+/* The entry of a node is told by its user's name for it; "host" is what it calls itself. */
+static void name_node(json_t *node, const struct session_peer *peer, int rank)
+{
+    json_t *host = json_object_get(node, "name");
+    json_object_set(node, "host", json_is_string(host) ? host : json_null());
+    json_object_set_new(node, "name", json_string(peer->name));
+    json_object_set_new(node, "address", json_string(peer->address));
+    json_object_set_new(node, "rank", json_integer(rank));
+}
+
+static json_t *take_report(struct session_peer *peer, int rank, double seconds)
+{
+    struct err unheard;
+    json_t *message, *report;
+    if (control_receive(&peer->control, "report", &message, wait_deadline(seconds), -1, &unheard))
+        return NULL;
+    report = harmless(json_object_get(message, "report"), HARMLESS_DEPTH);
+    json_decref(message);
+    if (!json_is_object(report)) {
+        json_decref(report);
+        return NULL;
+    }
+    json_object_set_new(report, "reasons", own_reasons(json_object_get(report, "reasons"), rank));
+    json_t *node = json_object_get(report, "node");
+    if (json_is_object(node))
+        name_node(node, peer, rank);
+    return report;
+}
+
+/* How a text names a peer. */
+static const char *describe(const struct session_peer *peer, char *text, size_t size)
+{
+    if (strcmp(peer->name, peer->address) == 0)
+        snprintf(text, size, "%s", peer->name);
+    else
+        snprintf(text, size, "%s (%s)", peer->name, peer->address);
+    return text;
+}
+
+/* A node that failed by itself comes before one that only saw others go. */
+static bool blame_report(const struct session *s, const char *when, json_t *const *report, struct err *err)
+{
+    char who[PEER_TEXT_BYTES + ADDRESS_TEXT_BYTES + 4];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < s->peers_n; i++) {
+            const json_t *error = json_object_get(report[i], "error");
+            const char *text = json_string_value(json_object_get(error, "message"));
+            int code = (int)json_integer_value(json_object_get(error, "code"));
+            bool own =
+                json_is_true(json_object_get(report[i], "died")) || (code != ERR_PEER_LOST && code != ERR_INTERRUPTED);
+            if (!error || (round == 0 && !own) || code < ERR_USAGE || code > ERR_INTERRUPTED)
+                continue;
+            if (round == 1 && err->code != ERR_INTERRUPTED)
+                continue;
+            err_set(err, (enum err_code)code, "%s, rank %d, %s: %s", describe(&s->peers[i], who, sizeof who), i + 1,
+                    when, text ? text : "it failed without a reason");
+            return true;
+        }
+    return false;
+}
+
+static bool blame_loss(struct session *s, const char *when, struct err *err)
+{
+    char who[PEER_TEXT_BYTES + ADDRESS_TEXT_BYTES + 4];
+    struct err why;
+    for (int i = 0; i < s->peers_n; i++)
+        if (control_lost(&s->peers[i].control, &why)) {
+            err_set(err, ERR_PEER_LOST, "%s, rank %d, is lost %s: %s", describe(&s->peers[i], who, sizeof who), i + 1,
+                    when, why.text);
+            return true;
+        }
+    return false;
+}
+
+void peers_leave(struct peers *peers, const char *when, json_t **report, struct err *err)
+{
+    struct session *s = &peers->session;
+    struct err none;
+    if (!peers->open)
+        return;
+    if (err->code == ERR_PEER_LOST) /* its control connection may say more than a socket that has ended */
+        wait_ready(s->stop_fd, POLLIN, wait_deadline(SESSION_REASON_MS * 1e-3), -1, "a reason", &none);
+    bool lost = atomic_load(&peers->lost) || wait_ready(s->stop_fd, POLLIN, 0, -1, "a reason", &none) == 0;
+    bool well = !lost && (err->code == ERR_OK || err->code == ERR_INTERRUPTED);
+    uint64_t until_ns = wait_deadline(well ? PATIENCE_WELL_S : PATIENCE_FAILED_S);
+    for (int i = 0; i < s->peers_n; i++)
+        report[i] = take_report(&s->peers[i], i + 1, (double)wait_left_ms(until_ns) * 1e-3);
+    bool again = err->code == ERR_PEER_LOST || err->code == ERR_INTERRUPTED || err->code == ERR_OK;
+    if (again && !blame_report(s, when, report, err))
+        blame_loss(s, when, err);
+    for (int i = 0; i < s->peers_n && well; i++) {
+        if (!report[i] && err->code == ERR_OK)
+            err_set(err, ERR_PEER_LOST, "%s did not tell what it measured", s->peers[i].name);
+        session_send(s, i, json_pack("{s:s}", "type", "done"), &none);
+    }
+    stop_watching(peers);
+    peers->open = false;
+    session_close(s, well && (err->code == ERR_OK || err->code == ERR_INTERRUPTED) ? NULL : err);
+}
+
+void peers_fini(struct peers *peers)
+{
+    stop_watching(peers);
+    if (peers->open)
+        session_close(&peers->session, NULL);
+    peers->open = false;
+}

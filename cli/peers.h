@@ -1,0 +1,50 @@
+/*
+ * cli/peers.h - the other ranks of a run when they are on other nodes: rank 0's side of --peers.
+ *
+ *     peers_check(&peers, &options, e)             the list, before anything takes time; peers.list.n is 0 without one
+ *     peers_call(&peers, &options, plan, program, e)    everybody is reached, proven, and has the same plan
+ *     team_open with session_take_next(&peers.session) ... and peers.session.stop_fd
+ *     ... peers.lost turns true when a node is lost or gives up ...
+ *     peers_leave(&peers, when, report, err)       what they measured, or whose fault it was; the session is over then
+ *     peers_fini(&peers)
+ *
+ * Owner: the main thread. peers_interrupt() may be called in a signal handler.
+ */
+#ifndef CLI_PEERS_H
+#define CLI_PEERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cli/node.h"
+#include "comm/peer_list.h"
+#include "comm/session.h"
+
+struct peers {
+    const char *program;
+    struct node node; /* while the session is set up */
+    struct peer_list list;
+    struct session session;
+    bool open; /* the session is set up */
+    atomic_bool lost;
+    pthread_t watcher;
+    bool watching;
+    int end_fd; /* readable: the watcher ends; 0: none */
+};
+
+/* ERR_USAGE or ERR_NO_HOST: the list, the interface, or what cannot go together with peers. */
+int peers_check(struct peers *peers, const struct options *o, struct err *e);
+
+/* plan is borrowed. A person may be asked for codes. Signals are as they were by default after this. */
+int peers_call(struct peers *peers, const struct options *o, json_t *plan, const char *program, struct err *e);
+
+/* Ends every wait for the peers. Does nothing without a session. */
+void peers_interrupt(struct peers *peers);
+
+/* The team's sockets are closed. report[i] becomes what peer i, rank i + 1, tells, made harmless; NULL if it tells nothing.
+ * err holds what ended the run, if anything did, and becomes the cause with peer, address and when ("at step 3"). */
+void peers_leave(struct peers *peers, const char *when, json_t **report, struct err *err);
+
+void peers_fini(struct peers *peers); /* accepts a zeroed one */
+
+#endif
