@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "comm/wait.h"
@@ -63,7 +62,7 @@ int channel_send(struct channel *channel, json_t *message, uint64_t deadline_ns,
         else if (r != TLS_OK)
             result = r == TLS_END ? err_set(e, ERR_PEER_LOST, "%s closed the connection", channel->peer) : -1;
     }
-    free(bytes);
+    wire_free(bytes, n);
     return result;
 }
 

@@ -56,7 +56,7 @@ static int queue(struct control *c, json_t *message, struct err *e)
     pthread_mutex_lock(&c->lock);
     bool room = append(c, bytes, n);
     pthread_mutex_unlock(&c->lock);
-    free(bytes);
+    wire_free(bytes, n);
     return room ? 0 : err_set(e, ERR_PEER_LOST, "%s takes no messages", c->channel.peer);
 }
 

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -146,6 +145,8 @@ static void *session_thread(void *argument)
     if (result == 0) {
         pthread_mutex_lock(&s->lock);
         s->live = true;
+        if (s->stopping)
+            session_stop(&s->session);
         pthread_mutex_unlock(&s->lock);
         say(s, "session with %s (%s): rank %d of %d", s->session.peers[0].name, s->session.peers[0].address,
             s->session.rank, s->session.world);
@@ -206,7 +207,7 @@ static void tell_busy(struct serve *s, struct guest *g)
     json_t *busy = json_pack("{s:s, s:s, s:s}", "type", "busy", "with", s->with, "since", s->since);
     if (busy && wire_encode(busy, &bytes, &n, &unsaid) == 0) {
         tls_write(&g->tls, bytes, n, &put, &unsaid);
-        free(bytes);
+        wire_free(bytes, n);
     }
 }
 
@@ -349,6 +350,7 @@ static void interrupt(struct serve *s)
     while (write(s->setup_stop_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_mutex_lock(&s->lock);
+    s->stopping = true;
     if (s->live)
         session_stop(&s->session);
     pthread_mutex_unlock(&s->lock);

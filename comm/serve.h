@@ -53,7 +53,8 @@ struct serve {
     bool running; /* its thread is to be joined */
     pthread_t thread;
     pthread_mutex_t lock;
-    bool live; /* under the lock: session may be stopped */
+    bool live;     /* under the lock: session may be stopped */
+    bool stopping; /* under the lock: it is to be, as soon as it is live */
     struct session session;
     struct session_joining joining;
     struct channel channel;

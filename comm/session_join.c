@@ -94,6 +94,7 @@ static int read_neighbour(struct datalink *link, char *name, const json_t *o, co
         return err_set(e, ERR_PROTOCOL, "an introduction without a key");
     if (!*hex)
         memcpy(link->key, own_key, sizeof link->key);
+    crypto_wipe((char *)hex, strlen(hex)); /* the message's copy, about to be freed */
     return 0;
 }
 

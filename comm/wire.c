@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/crypto.h"
 #include "comm/peer_text.h"
 
 enum { HEAD_BYTES = 4 };
@@ -16,10 +17,15 @@ int wire_put(struct wire *wire, const void *bytes, size_t n, struct err *e)
         return 0;
     if (wire->have + n > wire->capacity) {
         size_t capacity = 2 * (wire->have + n);
-        void *data = realloc(wire->data, capacity);
+        void *data = malloc(capacity); /* realloc() would leave a copy behind */
         if (!data)
             return err_set(e, ERR_MEMORY, "no memory for a message");
+        if (wire->have)
+            memcpy(data, wire->data, wire->have);
+        size_t have = wire->have;
+        wire_fini(wire);
         wire->data = data;
+        wire->have = have;
         wire->capacity = capacity;
     }
     memcpy(wire->data + wire->have, bytes, n);
@@ -76,11 +82,14 @@ int wire_take(struct wire *wire, json_t **message, struct err *e)
     int result = parse(wire->data + HEAD_BYTES, n, message, e);
     memmove(wire->data, wire->data + whole, wire->have - whole);
     wire->have -= whole;
+    crypto_wipe(wire->data + wire->have, whole); /* what was moved or taken */
     return result;
 }
 
 void wire_fini(struct wire *wire)
 {
+    if (wire->data)
+        crypto_wipe(wire->data, wire->capacity); /* an introduction carries a key */
     free(wire->data);
     *wire = (struct wire){0};
 }
@@ -104,8 +113,17 @@ int wire_encode(json_t *message, unsigned char **bytes, size_t *n, struct err *e
         memcpy(*bytes + HEAD_BYTES, text, length);
         *n = HEAD_BYTES + length;
     }
+    if (text)
+        crypto_wipe(text, length);
     free(text);
     return result;
+}
+
+void wire_free(unsigned char *bytes, size_t n)
+{
+    if (bytes)
+        crypto_wipe(bytes, n);
+    free(bytes);
 }
 
 const char *wire_type(const json_t *message)

@@ -28,8 +28,9 @@ int wire_take(struct wire *wire, json_t **message, struct err *e);
 
 void wire_fini(struct wire *wire); /* accepts a zeroed wire */
 
-/* The bytes of a message, to be freed; message is freed by this. ERR_PROTOCOL if it is too long. */
+/* The bytes of a message, for wire_free(), which wipes them; message is freed by this. ERR_PROTOCOL if it is too long. */
 int wire_encode(json_t *message, unsigned char **bytes, size_t *n, struct err *e);
+void wire_free(unsigned char *bytes, size_t n);
 
 /* message["type"], "" if there is none; and a text of it made harmless for terminals. */
 const char *wire_type(const json_t *message);
