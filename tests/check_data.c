@@ -38,7 +38,7 @@ static void refuses(enum err_code code, const char *path, const char *model, int
 
 static const char *text(int characters)
 {
-    char s[200];
+    char s[200] = "";
     for (int i = 0; i < characters; i++)
         s[i] = (char)('a' + i % 7);
     return scratch_write("text", s, (size_t)characters);
