@@ -81,6 +81,29 @@ static void cpus(struct table_page *p, const json_t *node)
     fprintf(p->f, "%12s", *text ? text : "not bound");
 }
 
+/* Ranks on other nodes have an address. */
+static void names(struct table_page *p, const json_t *list)
+{
+    char label[32];
+    json_t *node;
+    size_t i;
+    if (!json_is_string(table_at(json_array_get(list, 1), "address", NULL)))
+        return;
+    fprintf(p->f, "\n");
+    json_array_foreach(list, i, node)
+    {
+        const char *address = json_string_value(table_at(node, "address", NULL));
+        snprintf(label, sizeof label, "rank %zu", i);
+        table_label(p, label);
+        table_put(p, json_string_value(table_at(node, "name", NULL)));
+        fprintf(p->f, ", ");
+        table_put(p, i ? address : json_string_value(table_at(p->d, "local_addr", NULL)));
+        fprintf(p->f, ": ");
+        table_put(p, json_string_value(table_at(node, "cpu", NULL)));
+        fprintf(p->f, "\n");
+    }
+}
+
 static void ranks(struct table_page *p)
 {
     json_t *list = table_at(p->d, "nodes", NULL), *node;
@@ -103,6 +126,7 @@ static void ranks(struct table_page *p)
         table_duration(p, table_num(node, "alone_step_s", "median"), 12);
         fprintf(p->f, "\n");
     }
+    names(p, list);
     const json_t *s = table_at(p->d, "communication", "straggler", NULL);
     if (json_is_object(s)) {
         fprintf(p->f, "%s", p->alert);

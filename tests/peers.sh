@@ -1,0 +1,345 @@
+# Training with nodes that serve: the numbers of --spawn, a plan that differs, and every way in which one end can go while
+# the other has to say so and be ready for the next run. Servers end with the test.
+. "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/net.sh"
+
+json_at="$(dirname "$DDPBENCH")/tests/json_at"
+[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
+cd "$scratch" || exit 99
+export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
+servers=
+# shellcheck disable=SC2317 # called by the trap
+clean_up()
+{
+    # shellcheck disable=SC2086 # several processes
+    [ -z "$servers" ] || kill $servers 2>/dev/null
+    wait
+    net_down
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+# a processor each, if there are two
+first= second=
+if taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null; then
+    first='taskset -c 0' second='taskset -c 1'
+fi
+
+now_ms()
+{
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# until_holds COMMAND... - for ten seconds
+until_holds()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -le 200 ] || return 1
+        sleep 0.05
+    done
+}
+
+# serves NAME ARGUMENT... - a serving node with state and log of its own; its process in $server, its port in $port
+serves()
+{
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # several words
+    XDG_STATE_HOME="$scratch/state.$name" $second "$DDPBENCH" serve --port 0 --key-file key --threads 1 "$@" 2>"$name.log" &
+    server=$!
+    servers="$servers $server"
+    until_holds grep -q 'on port' "$name.log"
+    port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' "$name.log")
+}
+
+# train OUTPUT ARGUMENT... - a short run; its status in $status
+short='--model shakespeare-char --seq 32 --warmup 1 --threads 1'
+train()
+{
+    to=$1
+    shift
+    status=0
+    # shellcheck disable=SC2086 # several words
+    XDG_STATE_HOME="$scratch/state" $first "$DDPBENCH" $short --results-dir saved --json "$@" >"$to" 2>err || status=$?
+}
+
+at()
+{
+    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
+}
+
+value()
+{
+    "$json_at" "$1" "$2"
+}
+
+same_run()
+{
+    is "$1 and $2: the same parameters" "$(value "$1" parameter_checksum)" "$(value "$2" parameter_checksum)"
+    step=0
+    while [ $step -lt "$3" ]; do
+        is "$1 and $2: the same loss in step $step" "$(value "$1" samples.$step.loss)" "$(value "$2" samples.$step.loss)"
+        step=$((step + 1))
+    done
+}
+
+says()
+{
+    is "$2: status" $status "$1"
+    holds "$2: $3" grep -Eq -- "$3" err
+    grep -Eq -- "$3" err || sed 's/^/# /' err
+}
+
+# --- refused before anything takes time ---
+(umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)
+since=$(now_ms)
+train out --peers laptopb,laptopb
+says 64 'a name twice' 'twice'
+train out --peers ''
+says 64 'no name' 'empty'
+train out --peers 127.0.0.1
+says 64 'this host' 'peer is this host'
+train out --peers 192.0.2.1 --spawn 2
+says 64 'two ways at once' '--spawn does not go with --peers'
+train out --peers 192.0.2.1 --data nothing.txt
+says 64 'data of one node' '--data does not go with --peers'
+train out --peers 192.0.2.1 --checkpoint nothing.bin
+says 64 'weights of one node' '--checkpoint does not go with --peers'
+train out --peers 192.0.2.1 --iface nosuch0
+says 64 'an interface that is not there' "no network interface 'nosuch0' here; there are .*lo"
+holds 'all of that at once' test $(($(now_ms) - since)) -lt 4000
+
+# --- the run of --spawn, on nodes that only share a key ---
+serves b
+two=127.0.0.1:$port
+serves c
+three=$two,127.0.0.1:$port
+here='--test-this-host --key-file key'
+# shellcheck disable=SC2086
+train peers --batch 2 --steps 4 --peers $two $here
+is 'trains' $status 0
+[ $status -eq 0 ] || sed 's/^/# /' err
+train spawn --batch 2 --steps 4 --spawn 2 --no-baseline --no-floor
+same_run peers spawn 4
+at peers world 2
+at peers local_addr 127.0.0.1
+at peers same_host true
+at peers nodes 2
+at peers nodes.0.name "$(hostname)"
+at peers nodes.1.name "$two"
+at peers nodes.1.address 127.0.0.1
+at peers nodes.1.host "$(hostname)"
+at peers nodes.1.threads 1
+at peers nodes.1.summary.step_s.n 4
+at peers wire clear
+at peers communication.transport tcp
+holds 'with a speed-up' awk -v x="$(value peers speedup.measured)" 'BEGIN { print x; exit !(x > 0 && x < 4) }'
+holds 'the processor of the peer' test "$(value peers nodes.1.cpu)" != null
+quick='--no-baseline --no-floor --steps 2'
+# shellcheck disable=SC2086
+{
+    train peers $quick --global-batch 6 --shares 2:1 --schedule split --seed 7 --lr 0.001 --peers $two $here
+    train spawn $quick --global-batch 6 --shares 2:1 --schedule split --seed 7 --lr 0.001 --spawn 2
+    same_run peers spawn 2
+    at peers nodes.1.batch 2
+    train peers $quick --batch 1 --bucket-mb 5 --clip 1 --accum 2 --verify --peers $three $here
+    train spawn $quick --batch 1 --bucket-mb 5 --clip 1 --accum 2 --verify --spawn 3
+    same_run peers spawn 2
+    at peers nodes.2.name "${three#*,}"
+    status=0
+    XDG_STATE_HOME="$scratch/state" $first "$DDPBENCH" $short $quick --batch 1 --results-dir saved --peers $two $here >table 2>err ||
+        status=$?
+    is 'a table' $status 0
+    holds 'with the names of the peers' grep -q "^rank 1  *$two" table
+    is 'nothing is wider than a terminal' "$(awk 'length > 100' table)" ''
+    # the model of random vectors, and of another optimizer
+    train peers --model linear-10x2 --seq 1 --steps 3 --no-baseline --peers $two $here
+    is 'another model' $status 0
+}
+
+# --- work that this node would not do ---
+differs()
+{
+    serves d --once --test-plan "$1"
+    since=$(now_ms)
+    # shellcheck disable=SC2086
+    train out --batch 1 --steps 5 --peers "127.0.0.1:$port" $here
+    took=$(($(now_ms) - since))
+    says 76 "$1" "$2"
+    holds "$1: at once" test $took -lt 2000
+    at out error.code 76
+    status=0
+    wait $server || status=$?
+    is "$1: the other end" $status 76
+    holds "$1: $3" grep -Eq -- "$3" d.log
+}
+differs model=mlp-768 'model shakespeare-char here, mlp-768 on 127' 'model mlp-768 here, shakespeare-char on'
+differs steps=4 'steps 5 here, 4 on 127' 'steps 4 here, 5 on'
+differs dtype=bf16 'dtype fp32 here, bf16 on 127' 'dtype bf16 here, fp32 on'
+differs bucket_mb=1 'bucket mb null here, 1 on 127' 'bucket mb 1 here, null on'
+differs buckets=99 'buckets [0-9]+ here, 99 on 127' 'buckets 99 here, [0-9]+ on'
+
+# --- a run that ends before its time ---
+# begin COMMAND... - a long run; its process in $caller
+begin()
+{
+    : >err
+    # shellcheck disable=SC2086
+    "$@" $first "$DDPBENCH" $short --peer-timeout 5 --batch 1 --warmup 0 --steps 100000 --no-baseline --no-floor --results-dir "$scratch/cut" --json \
+        --peers $peer --key-file "$scratch/key" $hidden >out 2>err &
+    caller=$!
+}
+
+training()
+{
+    begin "$@"
+    until_holds grep -q '^plan' err
+    sleep 2
+}
+
+worker_of()
+{
+    ps -o pid= --ppid "$1" | awk 'NR == 1 { print $1 }'
+}
+
+# shellcheck disable=SC2317 # called by until_holds
+has_worker()
+{
+    [ -n "$(worker_of "$1")" ]
+}
+
+# shellcheck disable=SC2317
+gone()
+{
+    ! ps -p "$1" >/dev/null
+}
+
+ended()
+{
+    status=0
+    wait "$1" || status=$?
+    took=$(($(now_ms) - since))
+}
+
+# at_once WHAT MILLISECONDS
+at_once()
+{
+    if [ -n "${SANITIZER-}" ]; then
+        skip "$1: in time" 'a sanitizer is slower'
+    else
+        holds "$1: in time" test $took -lt "$2"
+    fi
+}
+
+# ends_badly SERVER CALL... - on the two hosts or on the loopback; one server for all of it
+ends_badly()
+{
+    server=$1
+    shift
+    training "$@"
+    worker=$(worker_of "$server")
+    holds 'there is a worker' test -n "$worker"
+    since=$(now_ms)
+    kill -9 "$worker"
+    ended $caller
+    says 75 'a killed worker' "$address.* at step [0-9]+: worker died: SIGKILL"
+    at_once 'a killed worker' 2000
+    at out error.code 75
+    at out status failed
+    holds 'what was measured is kept' test "$(value out saved)" != null
+    holds 'the server says so' until_holds grep -q 'worker died: SIGKILL' "$log"
+
+    begin "$@"
+    until_holds has_worker "$server"
+    since=$(now_ms)
+    kill -9 "$(worker_of "$server")"
+    ended $caller
+    says 75 'killed before the first step' "$address.* during [a-z]+: worker died: SIGKILL"
+    at_once 'killed before the first step' 2000
+
+    training "$@"
+    worker=$(worker_of "$server")
+    # while it runs nobody else gets in
+    status=0
+    # shellcheck disable=SC2086
+    ("$@" "$DDPBENCH" $short --steps 1 --peers $peer --key-file "$scratch/key" $hidden) >out2 2>err2 || status=$?
+    is 'a second caller' $status 69
+    holds 'is told' grep -q 'busy' err2
+    since=$(now_ms)
+    kill -INT $caller
+    ended $caller
+    is 'Ctrl-C' $status 130
+    at out status interrupted
+    holds 'the steps until then are kept' test "$(value out saved)" != null
+    holds 'from the peer too' test "$(value out nodes.1.summary.step_s.n)" -gt 0
+    holds 'its worker has gone' until_holds gone "$worker"
+    holds 'and its session ended well' until_holds grep -q 'ended well' "$log"
+
+    training "$@"
+    worker=$(worker_of "$server")
+    kill -9 $caller
+    wait $caller 2>/dev/null
+    holds 'rank 0 is killed: the worker goes too' until_holds gone "$worker"
+}
+
+missing=$(net_missing)
+if [ -n "$missing" ]; then
+    skip 'two hosts' "$missing"
+    serves e
+    peer=127.0.0.1:$port address=127.0.0.1 hidden=--test-this-host log=e.log
+    ends_badly "$server" env XDG_STATE_HOME="$scratch/state"
+    finish
+fi
+
+# --- two hosts; a's own name leads to its loopback ---
+# shellcheck disable=SC2119
+net_up
+printf '127.0.0.1 localhost\n127.0.1.1 laptopa\n10.77.0.2 laptopb\n' >"$net/hosts.a"
+# shellcheck disable=SC2086
+on b $second "$DDPBENCH" serve --key-file "$scratch/key" --threads 1 2>host.log &
+host=$!
+servers="$servers $host"
+until_holds grep -q 'on port 27124' host.log
+peer=laptopb address='laptopb .10.77.0.2.' hidden='' log=host.log
+ends_badly $host on a
+
+# the network goes without a word
+peer=10.77.0.2
+training on a
+holds 'after all of that the same server trains' has_worker $host
+worker=$(worker_of $host)
+since=$(now_ms)
+ip -n "$net_id-b" link set vb down
+ended $caller
+says 75 'a cable pulled' '10.77.0.2.* at step [0-9]+: no sign of life'
+holds 'after five seconds' test $took -ge 4000
+at_once 'after five seconds' 8000
+holds 'the worker goes too' until_holds gone "$worker"
+ip -n "$net_id-b" link set vb up
+status=0
+# shellcheck disable=SC2086
+(on a $first "$DDPBENCH" $short $quick --batch 2 --peers laptopb --results-dir "$scratch/saved" --key-file "$scratch/key" --json) >two 2>err ||
+    status=$?
+is 'plugged in again: the same server' $status 0
+at two local_addr 10.77.0.1
+at two same_host false
+at two nodes.0.name laptopa
+at two nodes.1.name laptopb
+at two nodes.1.address 10.77.0.2
+at two nodes.1.host laptopb
+# shellcheck disable=SC2086
+train spawn $quick --batch 2 --spawn 2
+same_run two spawn 2
+
+# the serving process is killed
+training on a
+worker=$(worker_of $host)
+since=$(now_ms)
+kill -9 $host
+ended $caller
+says 75 'a killed server' '10.77.0.2.* at step [0-9]+'
+at_once 'a killed server' 2000
+holds 'its worker does not outlive it' until_holds gone "$worker"
+finish
