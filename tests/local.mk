@@ -16,6 +16,8 @@ if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
 tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/record_ranks.c cli/record_steps.c cli/output.c cli/options.c cli/progress.c
+CHECK_TESTS += tests/check_work_train
+tests_check_work_train_SOURCES = tests/check_work_train.c cli/work_train.c cli/record.c cli/record_ranks.c cli/record_steps.c cli/output.c cli/options.c cli/progress.c
 CHECK_TESTS += tests/check_base
 CHECK_TESTS += tests/check_blas_choice tests/check_blas_child
 tests_check_blas_choice_SOURCES = tests/check_blas_choice.c tests/blas_machine.c tests/blas_machine.h
