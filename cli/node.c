@@ -36,6 +36,9 @@ int node_open(struct node *node, const struct options *options, struct err *e)
         return -1;
     if (options->key_file && keystore_read_key(node->key, options->key_file, e))
         return -1;
+    int inherited;
+    if (options->key_file && sscanf(options->key_file, "/dev/fd/%d", &inherited) == 1)
+        fcntl(inherited, F_SETFD, FD_CLOEXEC); /* no process of ours needs the key */
     node->has_key = options->key_file;
     gethostname(name, sizeof name - 1);
     peer_text_clean(node->name, sizeof node->name, name);

@@ -111,10 +111,13 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
     team_close(&ranks->team);
     if (!ranks->spawn.world && !ranks->peers.open)
         return;
-    if (!run->stage || strcmp(run->stage, "training") != 0)
-        snprintf(when, sizeof when, "during %s", run->stage ? run->stage : "preparing");
-    else
+    const char *stage = run->stage ? run->stage : "preparing";
+    if (strcmp(stage, "training") == 0)
         snprintf(when, sizeof when, "at step %d", run->n);
+    else if (strcmp(stage, "warm-up") == 0 || strcmp(stage, "baseline") == 0)
+        snprintf(when, sizeof when, "at %s step %d", stage, run->stage_done);
+    else
+        snprintf(when, sizeof when, "during %s", stage);
     if (ranks->spawn.world)
         leave_workers(ranks, when, err);
     else

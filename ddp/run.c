@@ -183,6 +183,7 @@ static void report(struct run *run, const struct reporter *r, const char *stage,
 {
     struct run_progress p = {stage, done, total, elapsed_s, eta_s, loss};
     run->stage = stage;
+    run->stage_done = done;
     if (r->call)
         r->call(r->ctx, &p);
 }

@@ -133,6 +133,7 @@ struct run {
     uint64_t param_checksum;           /* FNV-1a over the parameters' bytes at the end */
     bool interrupted;
     const char *stage; /* what it was doing last: as in struct run_progress, "preparing", "baseline" */
+    int stage_done;    /* steps of that which were done */
 
     /* with a team */
     const char *transport; /* what carried the gradients: "tcp", "null"; NULL: it did not come to that */
