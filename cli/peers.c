@@ -8,12 +8,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cli/output.h"
 #include "comm/address.h"
+#include "comm/dial.h"
 #include "comm/wait.h"
 #include "config.h"
 
@@ -30,9 +32,27 @@ static int refuse(const char *option, struct err *e)
     return err_set(e, ERR_USAGE, "%s does not go with --peers in this version", option);
 }
 
+/* What the names lead to, then whether anybody listens there. */
+static int try_all(const struct peer_list *list, const struct options *o, struct err *e)
+{
+    struct addresses *addresses = calloc((size_t)list->n, sizeof *addresses);
+    struct dial *dials = calloc((size_t)list->n, sizeof *dials);
+    int result = addresses && dials ? 0 : err_set(e, ERR_MEMORY, "no memory for %d peers", list->n);
+    for (int i = 0; i < list->n && result == 0; i++) {
+        result = address_resolve(&addresses[i], &list->peer[i], o->test_this_host, e);
+        dials[i] = (struct dial){.name = list->peer[i].name, .addresses = &addresses[i]};
+    }
+    if (result == 0)
+        result = dial_all(dials, list->n, o->iface, wait_deadline(SESSION_CONNECT_MS * 1e-3), -1, e);
+    for (int i = 0; i < list->n && result == 0; i++)
+        close(dials[i].fd);
+    free(addresses);
+    free(dials);
+    return result;
+}
+
 int peers_check(struct peers *peers, const struct options *o, struct err *e)
 {
-    struct addresses addresses;
     *peers = (struct peers){0};
     if (!o->peers)
         return 0;
@@ -46,10 +66,7 @@ int peers_check(struct peers *peers, const struct options *o, struct err *e)
         return -1;
     if (o->iface && address_check_interface(o->iface, e))
         return -1;
-    for (int i = 0; i < peers->list.n; i++)
-        if (address_resolve(&addresses, &peers->list.peer[i], o->test_this_host, e))
-            return -1;
-    return 0;
+    return try_all(&peers->list, o, e);
 }
 
 /* The computation looks at a flag, not at a descriptor. */

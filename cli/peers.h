@@ -1,7 +1,7 @@
 /*
  * cli/peers.h - the other ranks of a run when they are on other nodes: rank 0's side of --peers.
  *
- *     peers_check(&peers, &options, e)             the list, before anything takes time; peers.list.n is 0 without one
+ *     peers_check(&peers, &options, e)             the list, before anything else takes time; peers.list.n is 0 without one
  *     peers_call(&peers, &options, plan, program, e)    everybody is reached, proven, and has the same plan
  *     team_open with session_take_next(&peers.session) ... and peers.session.stop_fd
  *     ... peers.lost turns true when a node is lost or gives up ...
@@ -32,7 +32,8 @@ struct peers {
     int end_fd; /* readable: the watcher ends; 0: none */
 };
 
-/* ERR_USAGE or ERR_NO_HOST: the list, the interface, or what cannot go together with peers. */
+/* At once: ERR_USAGE or ERR_NO_HOST for the list, the interface, or what cannot go together with peers. Then, before
+ * this node is measured for nothing: ERR_UNAVAILABLE, naming whoever does not listen. */
 int peers_check(struct peers *peers, const struct options *o, struct err *e);
 
 /* plan is borrowed. A person may be asked for codes. Signals are as they were by default after this. */

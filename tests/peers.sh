@@ -20,7 +20,7 @@ clean_up()
 trap clean_up EXIT
 
 # a processor each, if there are two
-first= second=
+first='' second=''
 if taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null; then
     first='taskset -c 0' second='taskset -c 1'
 fi
@@ -302,6 +302,21 @@ on b $second "$DDPBENCH" serve --key-file "$scratch/key" --threads 1 2>host.log 
 host=$!
 servers="$servers $host"
 until_holds grep -q 'on port 27124' host.log
+# refuses WHO STATUS PATTERN MILLISECONDS - no run, and told why in that time
+refuses()
+{
+    status=0
+    since=$(now_ms)
+    # shellcheck disable=SC2086
+    (on a "$DDPBENCH" $short --steps 1 --key-file "$scratch/key" --peers "$1") >out 2>err || status=$?
+    took=$(($(now_ms) - since))
+    says "$2" "$1" "$3"
+    at_once "$1" "$4"
+}
+refuses laptopa 64 'peer is this host' 2000
+refuses nosuchname 68 'nosuchname' 4000
+refuses laptopb,10.77.0.9 69 'cannot reach 10.77.0.9' 4000
+is 'only who is missing is named' "$(grep -c laptopb err)" 0
 peer=laptopb address='laptopb .10.77.0.2.' hidden='' log=host.log
 ends_badly $host on a
 
