@@ -46,6 +46,7 @@ serves()
 {
     name=$1
     shift
+    : >"$name.log" # of an earlier one
     # shellcheck disable=SC2086 # several words
     XDG_STATE_HOME="$scratch/state.$name" $second "$DDPBENCH" serve --port 0 --key-file key --threads 1 "$@" 2>"$name.log" &
     server=$!
@@ -162,7 +163,7 @@ quick='--no-baseline --no-floor --steps 2'
 # --- work that this node would not do ---
 differs()
 {
-    serves d --once --test-plan "$1"
+    serves d --once --wait 30 --test-plan "$1"
     since=$(now_ms)
     # shellcheck disable=SC2086
     train out --batch 1 --steps 5 --peers "127.0.0.1:$port" $here
