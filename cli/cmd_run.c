@@ -36,13 +36,18 @@
 static volatile sig_atomic_t stop;
 static struct peers *volatile waited_for; /* peers, while there is no step that could be finished first */
 
+static bool quiet; /* a worker: rank 0 speaks */
+
 /* The first signal ends the run after the step in progress, the second one ends the program. */
 static void on_signal(int number)
 {
+    static const char text[] = "\nstopping after this step; once more to stop at once\n";
     (void)number;
     if (stop)
         _exit(ERR_INTERRUPTED);
     stop = 1;
+    ssize_t unheard = quiet ? 0 : write(STDERR_FILENO, text, sizeof text - 1);
+    (void)unheard;
     if (waited_for)
         peers_interrupt(waited_for);
 }
@@ -50,8 +55,10 @@ static void on_signal(int number)
 static void catch_signals(bool worker)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    quiet = worker;
     sigaction(SIGTERM, &action, NULL);
-    if (worker) /* Ctrl-C reaches all ranks; rank 0 tells the others when to stop */
+    sigaction(SIGHUP, &action, NULL); /* a closed terminal: what was measured is worth keeping */
+    if (worker)                       /* Ctrl-C reaches all ranks; rank 0 tells the others when to stop */
         action.sa_handler = SIG_IGN;
     sigaction(SIGINT, &action, NULL);
 }
@@ -192,6 +199,15 @@ static int join(struct job *s, struct err *e)
     return 0;
 }
 
+/* A place that takes no result is told before the run and not only after it. */
+static void doubt_folder(struct job *s)
+{
+    char folder[PATH_MAX];
+    struct err e = {0};
+    if (store_folder(folder, sizeof folder, s->options.results_dir, &e))
+        notes_add(&s->notes, "the result will be shown but not saved: %.240s", e.text);
+}
+
 /* Everything before the first step. */
 static int prepare(struct job *s, struct err *e)
 {
@@ -216,9 +232,31 @@ static int prepare(struct job *s, struct err *e)
     s->rate = gemm_measure(o->threads, RATE_SECONDS);
     if (o->rank > 0)
         return 0;
+    doubt_folder(s);
     tell_plan(s);
     tell(s);
     return 0;
+}
+
+/* Neither can be beaten, so a step that seems to do so says something about the reference. */
+static void doubt_references(struct job *s)
+{
+    const struct run *run = &s->run;
+    double scratch[64], floor_s, step_s;
+    int n = run->n < 64 ? run->n : 64;
+    if (run->n == 0 || run->floor_n == 0)
+        return;
+    for (int i = 0; i < n; i++)
+        scratch[i] = run->sample[i].step_s;
+    step_s = stats_median(scratch, (size_t)n);
+    memcpy(scratch, run->floor_s, (size_t)run->floor_n * sizeof *scratch);
+    floor_s = stats_median(scratch, (size_t)run->floor_n);
+    double flops = (double)run->net.B * run->net.T * run->options.accum * model_flops_per_token(&run->net.layout);
+    if (floor_s > step_s)
+        notes_add(&s->notes, "the floor is above the step: something else ran while the floor was measured");
+    if (s->rate.flops_per_s * step_s < flops)
+        notes_add(&s->notes, "the step did more operations per second than the product rate allows: something else ran "
+                             "while that rate was measured");
 }
 
 /* What makes the figures of this run doubtful, in words. */
@@ -238,6 +276,7 @@ static void judge(struct job *s)
     if (heat_count_between(from->heat.core, to->heat.core) > 0 ||
         heat_count_between(from->heat.package, to->heat.package) > 0)
         notes_add(&s->notes, "the processor slowed itself down because of heat during the run");
+    doubt_references(s);
     double stolen = (to->stolen_s - from->stolen_s) / (clock_seconds(from->at_ns, to->at_ns) * s->probe.threads);
     if (stolen > STOLEN_SHARE)
         notes_add(&s->notes, "the hypervisor gave %.1f %% of this machine's processor time to others during the run",
@@ -254,7 +293,9 @@ static void execute(struct job *s)
     s->executed = run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &progress, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
     progress_clear(&progress);
-    if (s->executed && s->run.interrupted)
+    if (s->executed && s->run.interrupted && s->run.n == 0)
+        err_set(&s->err, ERR_INTERRUPTED, "interrupted before the first timed step was done: nothing was measured");
+    else if (s->executed && s->run.interrupted)
         err_set(&s->err, ERR_INTERRUPTED, "interrupted after %d timed step%s; what was measured is kept", s->run.n,
                 s->run.n == 1 ? "" : "s");
     judge(s);

@@ -1,4 +1,4 @@
-ddpbench_SOURCES = cli/main.c cli/commands.h \
+ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/cmd_info.c cli/cmd_probe.c \
 	cli/cmd_peers.c cli/cmd_serve.c \
 	cli/node.c cli/node.h \

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/infile.h"
@@ -238,11 +239,25 @@ int checkpoint_save(const char *path, const struct model_spec *spec, const struc
     return outfile_commit(&out, e);
 }
 
+/* A file that is there already may be replaced if it is empty or begins as a checkpoint does. */
+static int check_replaced(const char *path, struct err *e)
+{
+    int32_t magic = 0;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return 0;
+    size_t n = fread(&magic, 1, sizeof magic, f);
+    fclose(f);
+    if (n == 0 || (n == sizeof magic && magic == MAGIC))
+        return 0;
+    return err_set(e, ERR_CANNOT_CREATE, "%s exists and is no checkpoint; it is not replaced", path);
+}
+
 int checkpoint_save_check(const char *path, const struct model_spec *spec, struct err *e)
 {
     struct outfile out;
     if (check_kind(spec, e) || outfile_open(&out, path, e))
         return -1;
     outfile_abort(&out);
-    return 0;
+    return check_replaced(path, e);
 }

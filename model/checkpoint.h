@@ -22,7 +22,7 @@ int checkpoint_check(const char *path, const struct model_spec *spec, struct err
 int checkpoint_load(const char *path, const struct model_spec *spec, const struct layout *layout, float *param,
                     struct err *e);
 
-/* Could checkpoint_save() create its file? Creates and removes path.tmp-PID. To be called before a run whose
+/* Could checkpoint_save() create its file? Creates and removes path.tmp-PID. A file of another kind is not replaced (73). To be called before a run whose
  * weights would be lost otherwise. */
 int checkpoint_save_check(const char *path, const struct model_spec *spec, struct err *e);
 

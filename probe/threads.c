@@ -15,7 +15,19 @@ static int whole_cpus(double quota_cpus)
     return quota_cpus < 1 ? 1 : (int)quota_cpus;
 }
 
-void probe_choose_threads(struct probe *probe, int asked, struct notes *notes)
+/* OMP_THREAD_LIMIT bounds every team, and OpenBLAS waits for ever for the threads that such a team lacks. */
+static void keep_thread_limit(struct probe *probe, struct notes *notes)
+{
+    int limit = omp_get_thread_limit();
+    if (probe->threads <= limit)
+        return;
+    notes_add(notes, "%d thread%s instead of %d: OMP_THREAD_LIMIT allows no more", limit, limit == 1 ? "" : "s",
+              probe->threads);
+    snprintf(probe->threads_reason, sizeof probe->threads_reason, "OMP_THREAD_LIMIT is %d", limit);
+    probe->threads = limit;
+}
+
+static void choose(struct probe *probe, int asked, struct notes *notes)
 {
     int cpus = cpus_count(&probe->affinity.usable), cores = probe->usable_cores;
     double quota = probe->cgroup.quota_cpus;
@@ -43,6 +55,12 @@ void probe_choose_threads(struct probe *probe, int asked, struct notes *notes)
         snprintf(reason, size, "%s, CPU quota of %.2f", many, quota);
     else
         snprintf(reason, size, "%s, %s", many, isnan(quota) ? "CPU quota unknown" : "no CPU quota");
+}
+
+void probe_choose_threads(struct probe *probe, int asked, struct notes *notes)
+{
+    choose(probe, asked, notes);
+    keep_thread_limit(probe, notes);
 }
 
 void probe_share_threads(struct probe *probe, int ranks, int asked, struct notes *notes)

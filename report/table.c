@@ -159,7 +159,7 @@ static void node(struct table_page *p)
     table_put(p, json_string_value(table_at(n, "blas_kernel", NULL)));
     double rate = table_num(p->d, "product_rate", "flops_per_s");
     if (isfinite(rate))
-        fprintf(p->f, ", %s GFLOP/s in matrix products", table_number(digits, sizeof digits, rate * 1e-9));
+        fprintf(p->f, ", %s GFLOP/s in products", table_number(digits, sizeof digits, rate * 1e-9));
     const char *kernels = json_string_value(table_at(n, "kernels", NULL));
     if (kernels) {
         fprintf(p->f, "; the rest ");
@@ -223,7 +223,10 @@ static void summary(struct table_page *p)
     table_label(p, "step");
     table_duration(p, step_s, TABLE_VALUE_WIDTH);
     deviation(p, p->unit.name, table_num(steps, "mad", NULL) * p->unit.per_second, p->unit.decimals, true);
-    fprintf(p->f, "median and MAD of %.0f %s\n", n, n == 1 ? "step" : "steps");
+    if (n < 2)
+        fprintf(p->f, "one step, so no spread is known\n");
+    else
+        fprintf(p->f, "median and MAD of %.0f steps\n", n);
     part(p, "  forward", "forward_s", step_s);
     part(p, "  backward", "backward_s", step_s);
     part(p, "  optimizer", "optimizer_s", step_s);

@@ -242,4 +242,27 @@ if localedef -i de_DE -f UTF-8 "$scratch/de_DE.UTF-8" >/dev/null 2>&1; then
 else
     skip 'the same bytes under de_DE' 'localedef has no de_DE'
 fi
+
+# --- what would hang OpenBLAS, or lose somebody's file, is found first ---
+if [ -n "${SANITIZER-}" ]; then
+    skip 'too little address space' 'a sanitizer needs more itself'
+else
+    for limit in 50000 300000; do
+        status=0
+        (ulimit -v $limit && exec "$DDPBENCH" --json) >out 2>err || status=$?
+        is "address space of $limit KiB" $status 71
+        at out error.code 71
+    done
+fi
+status=0
+OMP_THREAD_LIMIT=1 timeout 60 "$DDPBENCH" --model linear-10x2 --steps 2 --threads 2 --results-dir limited --json \
+    >out 2>err || status=$?
+is 'OMP_THREAD_LIMIT below the threads asked for' $status 0
+is 'is kept' "$("$json_at" out nodes.0.threads)" 1
+seq 1 3000 >text
+cp text text.before
+status=0
+"$DDPBENCH" --model shakespeare-char --seq 8 --batch 1 --steps 1 --data text --save text >out 2>err || status=$?
+is 'weights over a file that is no checkpoint' $status 73
+holds 'the file is as it was' cmp text text.before
 finish
