@@ -191,7 +191,10 @@ static json_t *harmless(const json_t *value, int depth)
         return harmless_object(value, depth);
     if (depth > 0 && json_is_array(value)) {
         copy = json_array();
-        json_array_foreach(value, i, member) json_array_append_new(copy, harmless(member, depth - 1));
+        json_array_foreach(value, i, member)
+        {
+            json_array_append_new(copy, harmless(member, depth - 1));
+        }
         return copy;
     }
     return json_is_object(value) || json_is_array(value) ? json_null() : json_deep_copy(value);

@@ -249,7 +249,7 @@ if [ -n "${SANITIZER-}" ]; then
 else
     for limit in 50000 300000; do
         status=0
-        (ulimit -v $limit && exec "$DDPBENCH" --json) >out 2>err || status=$?
+        prlimit --as=$((limit * 1024)) "$DDPBENCH" --json >out 2>err || status=$?
         is "address space of $limit KiB" $status 71
         at out error.code 71
     done
