@@ -15,6 +15,8 @@
 
 enum { KIT_SAID_BYTES = 16384 };
 
+enum kit_work { KIT_NOTHING, KIT_ECHO, KIT_HOLD, KIT_RING };
+
 struct kit_node {
     char folder[64];
     struct keystore store;
@@ -28,8 +30,8 @@ struct kit_node {
     pthread_mutex_t lock;
     char said[KIT_SAID_BYTES]; /* under the lock */
     char code[CODE_TEXT_BYTES];
-    json_t *own_plan; /* what this node would do; NULL: what it is asked to */
-    enum kit_work { KIT_NOTHING, KIT_ECHO, KIT_HOLD, KIT_RING } work;
+    json_t *own_plan;   /* what this node would do; NULL: what it is asked to */
+    atomic_int work;    /* enum kit_work: the test sets it while a session before may still be ending */
     struct err run_err; /* of the work */
 };
 
