@@ -110,7 +110,7 @@ static double expected_s(const struct run *run, double flops_per_s)
     double tokens = (double)run->net.B * run->net.T * o->accum;
     double step_s = 1.3 * tokens * model_flops_per_token(&run->net.layout) / flops_per_s;
     double timed_s = o->steps >= 0 ? o->steps * step_s : fmax(o->time_s, 5 * step_s);
-    double floor_s = o->floor && o->steps > 0 ? fmax(timed_s / 8, 3 * step_s / 1.3) : 0;
+    double floor_s = o->floor && o->steps > 0 ? fmax(timed_s / RUN_FLOOR_SHARE, RUN_FLOOR_MIN * step_s / 1.3) : 0;
     double alone_s = o->world > 1 && o->baseline && o->steps != 0 ? 2 * fmax(3 * step_s, 2) + step_s : 0;
     return alone_s + o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
 }
@@ -242,15 +242,17 @@ static int prepare(struct job *s, struct err *e)
 static void doubt_references(struct job *s)
 {
     const struct run *run = &s->run;
-    double scratch[64], floor_s, step_s;
-    int n = run->n < 64 ? run->n : 64;
-    if (run->n == 0 || run->floor_n == 0)
+    double floors[RUN_FLOOR_MAX], *steps = malloc(((size_t)run->n + 1) * sizeof *steps);
+    if (!steps || run->n == 0 || run->floor_n == 0) {
+        free(steps);
         return;
-    for (int i = 0; i < n; i++)
-        scratch[i] = run->sample[i].step_s;
-    step_s = stats_median(scratch, (size_t)n);
-    memcpy(scratch, run->floor_s, (size_t)run->floor_n * sizeof *scratch);
-    floor_s = stats_median(scratch, (size_t)run->floor_n);
+    }
+    for (int i = 0; i < run->n; i++)
+        steps[i] = run->sample[i].step_s;
+    double step_s = stats_median(steps, (size_t)run->n);
+    free(steps);
+    memcpy(floors, run->floor_s, (size_t)run->floor_n * sizeof *floors);
+    double floor_s = stats_median(floors, (size_t)run->floor_n);
     double flops = (double)run->net.B * run->net.T * run->options.accum * model_flops_per_token(&run->net.layout);
     if (floor_s > step_s)
         notes_add(&s->notes, "the floor is above the step: something else ran while the floor was measured");

@@ -23,10 +23,7 @@
 enum {
     STEPS_MIN = 5,             /* by time: at least this many */
     STEPS_MAX_BY_TIME = 20000, /* and at most this many: tiny models would fill memory with samples */
-    FLOOR_MAX = 16,
-    FLOOR_MIN = 5,
-    FLOOR_SHARE = 5, /* about one part in five of the time goes to floor passes */
-    ALONE_MIN = 3,   /* steps of each rank alone, before and after: at least so many, */
+    ALONE_MIN = 3,             /* steps of each rank alone, before and after: at least so many, */
     ALONE_MAX = 8,
     VERIFY_PARAMETERS = 16 << 20, /* models up to this size are compared after every step */
 };
@@ -259,18 +256,18 @@ static int baseline_after(struct run *run, struct step_worker *w, const struct r
     return baseline(run, w, r, e);
 }
 
-/* Floor passes are spread over the run, so that drift of the machine hits both alike: the first FLOOR_MIN evenly over a
+/* Floor passes are spread over the run, so that drift of the machine hits both alike: the first RUN_FLOOR_MIN evenly over a
  * known number of steps, others as their share of the time allows. */
 static bool floor_due(const struct run *run, double timed_s, bool last)
 {
     double spent = 0;
-    if (!run->options.floor || run->n == 0 || run->floor_n == FLOOR_MAX)
+    if (!run->options.floor || run->n == 0 || run->floor_n == RUN_FLOOR_MAX)
         return false;
-    if (run->floor_n < FLOOR_MIN && (last || run->options.steps >= 0))
-        return last || (int64_t)run->n * FLOOR_MIN > (int64_t)run->floor_n * run->options.steps;
+    if (run->floor_n < RUN_FLOOR_MIN && (last || run->options.steps >= 0))
+        return last || (int64_t)run->n * RUN_FLOOR_MIN > (int64_t)run->floor_n * run->options.steps;
     for (int i = 0; i < run->floor_n; i++)
         spent += run->floor_s[i];
-    return !last && spent * FLOOR_SHARE < timed_s;
+    return !last && spent * RUN_FLOOR_SHARE < timed_s;
 }
 
 static double time_left(const struct run *run, double elapsed_s)
@@ -325,7 +322,7 @@ static int timed_steps(struct run *run, struct step_worker *w, const struct repo
         if (next == ENOUGH)
             return 0;
         if (next == FLOOR) {
-            if (run->floor_n < FLOOR_MAX)
+            if (run->floor_n < RUN_FLOOR_MAX)
                 run->floor_s[run->floor_n++] = step_floor(w);
             continue;
         }

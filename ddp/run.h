@@ -95,6 +95,9 @@ enum {
 
 enum { RUN_ALONE_MAX = 16 };
 
+/* Floor passes: so many at least (as far as there are steps) and at most; about one part in so many of the time. */
+enum { RUN_FLOOR_MIN = 5, RUN_FLOOR_MAX = 16, RUN_FLOOR_SHARE = 5 };
+
 struct run_progress {
     const char *stage;       /* "warm-up", "training", "baseline", "validation" */
     int done, total;         /* total < 0: by time */
@@ -124,8 +127,8 @@ struct run {
     double *layer_s;       /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
     double *ready_s;       /* [capacity][tensors]: seconds from the step's start to gradient ready */
     int floor_n;
-    double floor_s[16];   /* steps with the null kernels, i.e. matrix products only */
-    double stamp_cost_ns; /* measured cost of one time stamp */
+    double floor_s[RUN_FLOOR_MAX]; /* steps with the null kernels, i.e. matrix products only */
+    double stamp_cost_ns;          /* measured cost of one time stamp */
     int stamps_per_step;
     int64_t allocated_in_timed_region; /* bytes by which the heap grew between first and last timed step: 0 */
     uint64_t peak_rss_bytes;           /* VmHWM at the end */
