@@ -6,4 +6,5 @@ libddpbench_a_SOURCES += \
 	base/notes.c base/notes.h \
 	base/rng.c base/rng.h \
 	base/stats.c base/stats.h \
-	base/suggest.c base/suggest.h
+	base/suggest.c base/suggest.h \
+	base/units.c base/units.h
