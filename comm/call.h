@@ -16,8 +16,10 @@ struct call {
     uint64_t start_ns;
     uint64_t first_byte_ns; /* first byte from the previous rank; 0 if nothing was to be received */
     uint64_t end_ns;
-    uint64_t wait_ns;        /* asleep before that first byte: the peer was not there yet (or one way of the link) */
-    uint64_t move_ns;        /* system calls, and asleep on the link after the first byte */
+    /* Asleep while the previous rank had nothing to give: before that first byte (or one way of the link), and after it
+     * as long as that rank waited in the same sense. The latter is upstream_ns: some rank before it is late. */
+    uint64_t wait_ns, upstream_ns;
+    uint64_t move_ns;        /* system calls, and otherwise asleep: the link is what is waited for */
     uint64_t sum_ns;         /* adding */
     uint64_t check_ns;       /* checksums of what was sent and received */
     uint64_t cpu_ns;         /* of the calling thread */

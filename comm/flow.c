@@ -18,7 +18,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "comm/crc32c.h"
 #include "comm/sum.h"
 
 static uint64_t thread_cpu_ns(void)
@@ -101,10 +100,10 @@ static struct frame expected_frame(const struct flow *f, const struct cursor *c)
     };
 }
 
-static uint32_t checksum(struct flow *f, const void *payload, size_t bytes)
+static uint32_t checksum(struct flow *f, uint32_t waited_us, const void *payload, size_t bytes)
 {
     uint64_t from = clock_now_ns();
-    uint32_t crc = crc32c(0, payload, bytes);
+    uint32_t crc = frame_crc(waited_us, payload, bytes);
     f->call->check_ns += clock_now_ns() - from;
     return crc;
 }
@@ -147,7 +146,9 @@ static int send_some(struct flow *f, struct err *e)
     struct cursor *c = &f->send;
     if (!c->header_ready) {
         struct frame frame = expected_frame(f, c);
-        frame.crc = checksum(f, c->payload, c->bytes);
+        uint64_t waited_us = f->call->wait_ns / 1000;
+        frame.waited_us = waited_us < UINT32_MAX ? (uint32_t)waited_us : UINT32_MAX;
+        frame.crc = checksum(f, frame.waited_us, c->payload, c->bytes);
         frame_encode(c->header, &frame);
         c->header_ready = true;
     }
@@ -172,6 +173,19 @@ static int send_some(struct flow *f, struct err *e)
     return 0;
 }
 
+/* This rank has slept for the frame, and while it did the previous one may have waited for another: as far as it says so the
+ * link is not to blame. What is told is a duration, so no two clocks are compared. It may be older than the sleep: a
+ * wait from before the frames that were still on their way, and then the sleep for one frame is counted wrongly, once. */
+static void divide_sleep(struct flow *f, uint32_t waited_us)
+{
+    uint64_t told_ns = waited_us > f->prev_waited_us ? (uint64_t)(waited_us - f->prev_waited_us) * 1000 : 0;
+    uint64_t upstream_ns = told_ns < f->slept_ns ? told_ns : f->slept_ns;
+    f->call->wait_ns += upstream_ns;
+    f->call->upstream_ns += upstream_ns;
+    f->prev_waited_us = waited_us;
+    f->slept_ns = 0;
+}
+
 static int check_header(struct flow *f, struct err *e)
 {
     struct frame got, expected = expected_frame(f, &f->receive);
@@ -179,7 +193,10 @@ static int check_header(struct flow *f, struct err *e)
     if (frame_decode(f->receive.header, &got, f->ring->prev.name, e))
         return err_context(e, "step %u, bucket %u", f->call->step, f->call->bucket);
     f->receive.crc = got.crc;
-    return frame_match(&got, &expected, f->ring->prev.name, e);
+    if (frame_match(&got, &expected, f->ring->prev.name, e))
+        return -1;
+    divide_sleep(f, got.waited_us);
+    return 0;
 }
 
 /* A whole frame is here: verified, added if it is to be added, and done with. */
@@ -187,7 +204,7 @@ static int take_segment(struct flow *f, struct err *e)
 {
     struct cursor *c = &f->receive;
     const void *payload = is_added(f) ? f->ring->scratch : c->payload;
-    uint32_t crc = checksum(f, payload, c->bytes);
+    uint32_t crc = checksum(f, f->prev_waited_us, payload, c->bytes);
     if (crc != c->crc)
         return err_set(e, ERR_PROTOCOL,
                        "data from %s was damaged on the way: step %u, bucket %u, hop %d, segment %u has CRC32C %08x "
@@ -199,6 +216,7 @@ static int take_segment(struct flow *f, struct err *e)
         f->call->sum_ns += clock_now_ns() - from;
     }
     f->call->received_bytes += c->bytes;
+    f->slept_ns = 0;
     advance(f, c);
     return 0;
 }
@@ -277,8 +295,8 @@ static int sleep_until_ready(struct flow *f, struct err *e)
     uint64_t nap = receiving && left > LOOK_AGAIN_NS ? LOOK_AGAIN_NS : left;
     struct timespec limit = {(time_t)(nap / 1000000000u), (long)(nap % 1000000000u)};
     int ready = ppoll(fds, 3, &limit, NULL);
-    if (f->call->first_byte_ns == 0 && receiving)
-        f->call->wait_ns += clock_now_ns() - now;
+    if (receiving)
+        *(f->call->first_byte_ns == 0 ? &f->call->wait_ns : &f->slept_ns) += clock_now_ns() - now;
     if (ready < 0)
         return errno == EINTR ? 0 : err_set(e, ERR_IO, "poll on the data sockets: %m");
     if (fds[2].revents)

@@ -53,7 +53,9 @@ struct flow {
     bool empty_frames;
     struct cursor send, receive;
 
-    bool moved; /* a byte, since the last sleep */
+    uint64_t slept_ns;       /* for the next frame to receive, the first one of all apart */
+    uint32_t prev_waited_us; /* as the previous rank has last told */
+    bool moved;              /* a byte, since the last sleep */
     uint64_t idle_since_ns;
 };
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "comm/crc32c.h"
+
 #define MAGIC 0x46504444u /* the bytes "DDPF" */
 
 static void put16(unsigned char *p, uint16_t x)
@@ -38,6 +40,13 @@ const char *frame_kind_name(unsigned kind)
     return kind >= FRAME_RING && kind <= FRAME_BARRIER ? names[kind] : "unknown operation";
 }
 
+uint32_t frame_crc(uint32_t waited_us, const void *payload, size_t bytes)
+{
+    unsigned char waited[4];
+    put32(waited, waited_us);
+    return crc32c(crc32c(0, waited, sizeof waited), payload, bytes);
+}
+
 void frame_encode(unsigned char out[static FRAME_BYTES], const struct frame *frame)
 {
     put32(out, MAGIC);
@@ -48,7 +57,8 @@ void frame_encode(unsigned char out[static FRAME_BYTES], const struct frame *fra
     put16(out + 18, frame->hop);
     put32(out + 20, frame->segment);
     put32(out + 24, frame->bytes);
-    put32(out + 28, frame->crc);
+    put32(out + 28, frame->waited_us);
+    put32(out + 32, frame->crc);
 }
 
 int frame_decode(const unsigned char in[static FRAME_BYTES], struct frame *frame, const char *peer, struct err *e)
@@ -63,7 +73,8 @@ int frame_decode(const unsigned char in[static FRAME_BYTES], struct frame *frame
         .hop = get16(in + 18),
         .segment = get32(in + 20),
         .bytes = get32(in + 24),
-        .crc = get32(in + 28),
+        .waited_us = get32(in + 28),
+        .crc = get32(in + 32),
     };
     return 0;
 }

@@ -75,7 +75,7 @@ struct run_sample {
     /* with a team: */
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
-    double wait_s;          /* part of it: nothing came from the previous rank yet */
+    double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h) */
     double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
 };
 

@@ -78,15 +78,16 @@ static const struct frame sample = {
     .hop = 0x0506,
     .segment = 7,
     .bytes = 262144,
+    .waited_us = 0x00020001,
     .crc = 0xE3069283,
 };
 
 /* The layout is a promise to the other end, whatever machine that is. */
 START_TEST(frame_has_a_fixed_layout)
 {
-    static const unsigned char right[FRAME_BYTES] = {'D', 'D', 'P', 'F', 4, 3, 2,    1,    12,   0,   0,
-                                                     0,   3,   0,   0,   0, 1, 0,    6,    5,    7,   0,
-                                                     0,   0,   0,   0,   4, 0, 0x83, 0x92, 0x06, 0xE3};
+    static const unsigned char right[FRAME_BYTES] = {'D', 'D', 'P', 'F', 4, 3, 2, 1, 12,   0,    0,    0,
+                                                     3,   0,   0,   0,   1, 0, 6, 5, 7,    0,    0,    0,
+                                                     0,   0,   4,   0,   1, 0, 2, 0, 0x83, 0x92, 0x06, 0xE3};
     unsigned char wire[FRAME_BYTES];
     struct frame back;
     struct err e = {0};
@@ -98,10 +99,10 @@ START_TEST(frame_has_a_fixed_layout)
 }
 END_TEST
 
-/* Any single flipped bit of the header but in the CRC is seen from the header alone. */
+/* Any single flipped bit of the header but in the CRC, and in the time that it guards, is seen from the header alone. */
 START_TEST(frame_with_a_flipped_bit_is_refused)
 {
-    for (int bit = 0; bit < (FRAME_BYTES - 4) * 8; bit++) {
+    for (int bit = 0; bit < (FRAME_BYTES - 8) * 8; bit++) {
         unsigned char wire[FRAME_BYTES];
         struct frame back;
         struct err e = {0};
@@ -112,6 +113,15 @@ START_TEST(frame_with_a_flipped_bit_is_refused)
         ck_assert_int_eq(e.code, ERR_PROTOCOL);
         ck_assert_ptr_nonnull(strstr(e.text, "laptopB"));
     }
+}
+END_TEST
+
+/* The CRC goes over the time, as it is on the wire, and then the payload. */
+START_TEST(frame_crc_guards_the_time_too)
+{
+    ck_assert_uint_eq(frame_crc(0x34333231, "56789", 5), 0xE3069283u);
+    ck_assert_uint_eq(frame_crc(0x34333230, "56789", 5), crc32c(0, "023456789", 9));
+    ck_assert_uint_ne(frame_crc(0x34333230, "56789", 5), 0xE3069283u);
 }
 END_TEST
 
@@ -179,6 +189,7 @@ int main(void)
     tcase_add_test(all, crc_agrees_with_its_definition);
     tcase_add_test(all, frame_has_a_fixed_layout);
     tcase_add_test(all, frame_with_a_flipped_bit_is_refused);
+    tcase_add_test(all, frame_crc_guards_the_time_too);
     tcase_add_test(all, frame_from_elsewhere_names_both_positions);
     tcase_add_test(all, sum_variants_agree_bit_for_bit);
     suite_add_tcase(suite, all);

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -27,7 +29,8 @@ struct work {
     struct call call[KIT_RANKS_MAX];
     struct err e[KIT_RANKS_MAX];
     int rc[KIT_RANKS_MAX];
-    uint64_t late_ns; /* rank 0 comes this much later */
+    uint64_t late_ns; /* one rank comes this much later */
+    int late_rank;
     atomic_int entered;
 };
 
@@ -39,7 +42,7 @@ static void sleep_ns(uint64_t ns)
 static void reduce(int rank, void *ctx)
 {
     struct work *w = ctx;
-    if (rank == 0 && w->late_ns)
+    if (rank == w->late_rank && w->late_ns)
         sleep_ns(w->late_ns);
     w->rc[rank] = ring_allreduce(&w->rings[rank], w->data[rank], w->count, &w->call[rank], &w->e[rank]);
 }
@@ -301,6 +304,93 @@ START_TEST(times_tell_waiting_from_moving)
 END_TEST
 
 /* Otherwise small messages wait 40 ms for a delayed acknowledgement. */
+/* However many ranks are between: all but the late one wait for it, and those that do not come right after it know from the
+ * frames that it is not the link. Which rank that is follows from who has waited least. */
+START_TEST(all_but_the_late_rank_wait)
+{
+    for (int world = 3; world <= 4; world++)
+        for (int late = 0; late < world; late++) {
+            struct work w = {.world = world, .late_ns = 400000000, .late_rank = late};
+            struct kit_options options = {.link = KIT_TCP};
+            kit_open(w.rings, world, &options);
+            take_data(&w, 300000);
+            for (int r = 0; r < world; r++)
+                memset(w.data[r], 0, w.count * sizeof(float));
+            kit_each_rank(world, reduce, &w);
+            for (int r = 0; r < world; r++) {
+                const struct call *c = &w.call[r];
+                ck_assert_msg(w.rc[r] == 0, "%s", w.e[r].text);
+                ck_assert_uint_eq(c->wait_ns + c->move_ns + c->sum_ns + c->check_ns, c->end_ns - c->start_ns);
+                ck_assert_uint_le(c->upstream_ns, c->wait_ns);
+                if (r == late)
+                    ck_assert_uint_lt(c->wait_ns, 200000000);
+                else
+                    ck_assert_uint_ge(c->wait_ns, 250000000);
+                if (r != late && r != (late + 1) % world)
+                    ck_assert_uint_ge(c->upstream_ns, 220000000);
+            }
+            free_data(&w);
+            kit_close_rings(w.rings, world);
+        }
+}
+END_TEST
+
+/* 64 KiB every 4 ms, in one direction. */
+struct slow_edge {
+    int from, to;
+};
+
+static void *carry_slowly(void *argument)
+{
+    struct slow_edge *edge = argument;
+    static char part[65536];
+    ssize_t n;
+    while ((n = recv(edge->from, part, sizeof part, 0)) > 0) {
+        sleep_ns(4000000);
+        if (send(edge->to, part, (size_t)n, MSG_NOSIGNAL) != n)
+            break;
+    }
+    return NULL;
+}
+
+/* Nobody is late, but the edge from rank 0 to rank 1 is slow: what all ranks then wait for is the link, whichever of the
+ * others it reaches first. At N = 3 each edge carries 4/3 of 6 MB here, 122 parts, so the call takes half a second. */
+START_TEST(slow_link_is_no_waiting)
+{
+    struct work w = {.world = 3};
+    struct kit_options options = {.link = KIT_TCP, .buffer_bytes = 65536, .keep_buffers = true};
+    int a[2], b[2], c[2], d[2];
+    kit_connect(KIT_TCP, 65536, a); /* rank 0 to the slow place */
+    kit_connect(KIT_TCP, 65536, b); /* from there to rank 1 */
+    kit_connect(KIT_TCP, 65536, c);
+    kit_connect(KIT_TCP, 65536, d);
+    int next[3] = {a[0], c[0], d[0]}, prev[3] = {d[1], b[1], c[1]};
+    for (int r = 0; r < 3; r++) {
+        struct ring_options o = kit_ring_options(r, 3, next[r], prev[r], &options);
+        ck_assert_int_eq(ring_init(&w.rings[r], &o, &w.e[r]), 0);
+    }
+    struct slow_edge edge = {a[1], b[0]};
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, carry_slowly, &edge), 0);
+    take_data(&w, 1500000);
+    for (int r = 0; r < 3; r++)
+        memset(w.data[r], 0, w.count * sizeof(float));
+    kit_each_rank(3, reduce, &w);
+    for (int r = 0; r < 3; r++) {
+        const struct call *call = &w.call[r];
+        ck_assert_msg(w.rc[r] == 0, "%s", w.e[r].text);
+        ck_assert_uint_ge(call->end_ns - call->start_ns, 400000000);
+        ck_assert_msg(call->wait_ns < call->move_ns / 4, "rank %d waits %.3f s and moves %.3f s", r,
+                      (double)call->wait_ns * 1e-9, (double)call->move_ns * 1e-9);
+    }
+    free_data(&w);
+    kit_close_rings(w.rings, 3);
+    pthread_join(thread, NULL);
+    close(edge.from);
+    close(edge.to);
+}
+END_TEST
+
 START_TEST(tcp_sockets_send_without_delay)
 {
     struct ring rings[2];
@@ -401,6 +491,8 @@ int main(void)
     tcase_add_test(all, barrier_lets_nobody_through_before_all_are_there);
     tcase_add_test(all, bytes_are_those_of_the_ring);
     tcase_add_test(all, times_tell_waiting_from_moving);
+    tcase_add_test(all, all_but_the_late_rank_wait);
+    tcase_add_test(all, slow_link_is_no_waiting);
     tcase_add_test(all, tcp_sockets_send_without_delay);
     tcase_add_test(all, send_buffer_is_shallow_only_while_the_cpu_is_the_limit);
     tcase_add_test(all, impossible_options_are_refused);
