@@ -9,6 +9,7 @@ SH_TESTS += tests/cli.sh
 SH_TESTS += tests/spawn.sh
 SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
 SH_TESTS += tests/serve.sh tests/peers.sh
+SH_TESTS += tests/pytorch_profile.sh
 EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests
 check_PROGRAMS += tests/json_at
