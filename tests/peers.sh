@@ -295,7 +295,6 @@ if [ -n "$missing" ]; then
 fi
 
 # --- two hosts; a's own name leads to its loopback ---
-# shellcheck disable=SC2119
 net_up
 printf '127.0.0.1 localhost\n127.0.1.1 laptopa\n10.77.0.2 laptopb\n' >"$net/hosts.a"
 # shellcheck disable=SC2086

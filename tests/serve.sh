@@ -261,7 +261,7 @@ holds 'at once' within 0 2 "$from"
 net_down
 kill "$servers"
 ended "$servers"
-net_up 203.0.113
+net_up --net 203.0.113
 on b "$DDPBENCH" serve --key-file "$scratch/key" 2>serve.log &
 servers=$!
 until_says serve.log 'on port 27124'
