@@ -122,12 +122,25 @@ static enum guest_outcome hear_intro(struct guest *g, struct err *e)
         greeting_agree(g->house->protocols, intro.protocols, "the caller", e))
         return gone();
     memcpy(g->node, intro.node, sizeof g->node);
-    if (intro.kind == GREETING_DATA) {
+    g->kind = intro.kind;
+    if (g->kind != GREETING_DATA && g->kind != GREETING_CONTROL)
+        return err_set(e, ERR_PROTOCOL, "a connection of an unknown kind"), gone();
+    g->stage = GUEST_HELD;
+    return guest_step(g, e);
+}
+
+/* What comes next costs work, so strangers get it in moderation. */
+static enum guest_outcome ask_for_permit(struct guest *g, struct err *e)
+{
+    g->events = 0;
+    if (!throttle_take(&g->house->throttle, &g->from, clock_now_ns(), &g->held_until_ns))
+        return GUEST_GOES_ON;
+    g->held_until_ns = 0;
+    g->events = POLLIN;
+    if (g->kind == GREETING_DATA) {
         g->stage = GUEST_DATA;
         return guest_step(g, e);
     }
-    if (intro.kind != GREETING_CONTROL)
-        return err_set(e, ERR_PROTOCOL, "a connection of an unknown kind"), gone();
     int fd = g->fd;
     g->fd = -1;
     if (tls_accept(&g->tls, &g->house->tls, fd, g->address, find_key, g, e))
@@ -144,6 +157,7 @@ static enum guest_outcome hear_data(struct guest *g, struct err *e)
     if (rendezvous_offer(g->house->rendezvous, g->fd, g->intro, g->greeting, g->data, e))
         return gone();
     g->fd = -1;
+    throttle_return(&g->house->throttle, &g->from, clock_now_ns());
     return GUEST_IS_DATA;
 }
 
@@ -158,6 +172,7 @@ static enum guest_outcome shake_hands(struct guest *g, struct err *e)
     }
     if (r != TLS_OK)
         return gone();
+    throttle_return(&g->house->throttle, &g->from, clock_now_ns());
     if (g->key == SESSION_KEY_CODE)
         code_fini(&g->house->code); /* it has done what it was for */
     g->stage = GUEST_HELLO;
@@ -189,6 +204,8 @@ enum guest_outcome guest_step(struct guest *guest, struct err *e)
     switch (guest->stage) {
     case GUEST_INTRO:
         return hear_intro(guest, e);
+    case GUEST_HELD:
+        return ask_for_permit(guest, e);
     case GUEST_DATA:
         return hear_data(guest, e);
     case GUEST_TLS:

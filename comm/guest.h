@@ -6,6 +6,8 @@
  * few kilobytes for a few seconds, whatever it does. Private to serve.c; one owner thread.
  *
  *     intro in, greeting out, then either a data socket's hello, or a TLS handshake and a "hello" message
+ *
+ * After the greeting a guest is held until its address has a permit (throttle.h): guest->held_until_ns says when to ask again.
  */
 #ifndef COMM_GUEST_H
 #define COMM_GUEST_H
@@ -15,12 +17,13 @@
 #include "comm/datalink.h"
 #include "comm/keystore.h"
 #include "comm/session.h"
+#include "comm/throttle.h"
 #include "comm/tls.h"
 #include "comm/wire.h"
 
 enum { GUEST_BYTES_MAX = 8 * 1024, GUEST_SECONDS = 5 };
 
-enum guest_stage { GUEST_FREE, GUEST_INTRO, GUEST_DATA, GUEST_TLS, GUEST_HELLO };
+enum guest_stage { GUEST_FREE, GUEST_INTRO, GUEST_HELD, GUEST_DATA, GUEST_TLS, GUEST_HELLO };
 
 enum guest_outcome { GUEST_GOES_ON, GUEST_GONE, GUEST_IS_DATA, GUEST_IS_NODE };
 
@@ -31,6 +34,7 @@ struct guest_house { /* what all guests share */
     struct code code;
     struct rendezvous *rendezvous;
     struct tls_context tls;
+    struct throttle throttle;
 };
 
 struct guest {
@@ -39,7 +43,8 @@ struct guest {
     int fd; /* -1 once it is somebody else's */
     struct address from;
     char address[ADDRESS_TEXT_BYTES];
-    uint64_t arrived_ns, deadline_ns;
+    uint64_t arrived_ns, deadline_ns, held_until_ns;
+    uint8_t kind; /* that its intro names */
     short events; /* to poll for */
     unsigned char intro[GREETING_INTRO_BYTES], greeting[GREETING_BYTES], data[DATALINK_HELLO_BYTES];
     size_t have; /* of the intro, then of the data hello */

@@ -22,6 +22,7 @@ libddpbench_a_SOURCES += \
 	comm/serve.c comm/serve.h \
 	comm/session.c comm/session.h comm/session_connect.c comm/session_join.c \
 	comm/sum.c comm/sum.h \
+	comm/throttle.c comm/throttle.h \
 	comm/tls.c comm/tls.h \
 	comm/transport.h comm/transport_null.c comm/transport_tcp.c \
 	comm/wait.c comm/wait.h \

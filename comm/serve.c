@@ -305,12 +305,16 @@ static void welcome(struct serve *s)
     }
 }
 
-static void send_away_late(struct serve *s)
+/* Those whose time has come: to be heard, or to go. */
+static void attend_to_clock(struct serve *s)
 {
     struct err e;
     for (int i = 0; i < SERVE_GUESTS_MAX; i++) {
         struct guest *g = &s->guests[i];
-        if (g->stage == GUEST_FREE || clock_now_ns() < g->deadline_ns)
+        uint64_t now_ns = clock_now_ns();
+        if (g->stage == GUEST_HELD && now_ns >= g->held_until_ns)
+            attend(s, g);
+        if (g->stage == GUEST_FREE || now_ns < g->deadline_ns)
             continue;
         err_set(&e, ERR_UNAVAILABLE, "nothing whole came from it within %d s", GUEST_SECONDS);
         send_away(s, g, &e);
@@ -327,6 +331,9 @@ static uint64_t next_deadline(const struct serve *s)
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
         if (s->guests[i].stage != GUEST_FREE && s->guests[i].deadline_ns < next)
             next = s->guests[i].deadline_ns;
+    for (int i = 0; i < SERVE_GUESTS_MAX; i++)
+        if (s->guests[i].stage == GUEST_HELD && s->guests[i].held_until_ns < next)
+            next = s->guests[i].held_until_ns;
     if (s->had_code && s->house.code.until_ns < next)
         next = s->house.code.until_ns;
     uint64_t given_up_ns = s->idle_since_ns + (uint64_t)(s->options.wait_s * 1e9);
@@ -386,13 +393,15 @@ static int attend_all(struct serve *s, struct err *e)
         }
     }
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (p[AT_GUESTS + i].revents && s->guests[i].stage != GUEST_FREE)
+        if (p[AT_GUESTS + i].revents && s->guests[i].stage == GUEST_HELD)
+            guest_fini(&s->guests[i]); /* nothing was asked of it: it has gone */
+        else if (p[AT_GUESTS + i].revents && s->guests[i].stage != GUEST_FREE)
             attend(s, &s->guests[i]);
     if (p[AT_LISTENER].revents)
         welcome(s);
     if (p[AT_KEY].revents)
         key_pressed(s);
-    send_away_late(s);
+    attend_to_clock(s);
     watch_code(s);
     if (waited_long_enough(s))
         return err_set(e, ERR_UNAVAILABLE, "nobody came within %g s", s->options.wait_s);

@@ -3,8 +3,9 @@
  *
  * The thread that calls serve_run() accepts connections and never waits for any of them (guest.h); sessions run on a
  * thread of their own. Strangers are limited: 16 connections, 4 from one address, 5 s, 8 KiB; when there are more, the
- * oldest of them makes room, so those who say nothing cannot keep out those who do. Only private addresses may call
- * unless any_source. Whatever a session or a stranger does, the port listens on afterwards.
+ * oldest of them makes room, so those who say nothing cannot keep out those who do. Handshakes that prove nothing are
+ * rationed by address (throttle.h). Only private addresses may call unless any_source. Whatever a session or a stranger does,
+ * the port listens on afterwards.
  *
  * A node that has proven its key while another session runs is told so ("busy"); nobody else learns it.
  */

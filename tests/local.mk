@@ -13,6 +13,8 @@ SH_TESTS += tests/pytorch_profile.sh
 EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests
 check_PROGRAMS += tests/json_at
+# a wire that misbehaves, and strangers, for tests of faults
+check_PROGRAMS += tests/proxy tests/knock
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
 tests_check_options_SOURCES = tests/check_options.c cli/options.c
@@ -47,6 +49,7 @@ tests_check_reduce_SOURCES = tests/check_reduce.c tests/ring_kit.c tests/ring_ki
 tests_check_overlap_SOURCES = tests/check_overlap.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tests/ring_kit.h
+CHECK_TESTS += tests/check_throttle
 CHECK_TESTS += tests/check_address tests/check_keys tests/check_session tests/check_tls
 tests_check_keys_SOURCES = tests/check_keys.c tests/scratch.c tests/scratch.h
 tests_check_session_SOURCES = tests/check_session.c tests/session_kit.c tests/session_kit.h
