@@ -8,7 +8,7 @@
 
 #include "comm/throttle.h"
 
-#define MS 1000000u
+#define MS UINT64_C(1000000)
 
 static struct throttle t;
 static uint64_t again_ns;

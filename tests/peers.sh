@@ -295,7 +295,7 @@ if [ -n "$missing" ]; then
 fi
 
 # --- two hosts; a's own name leads to its loopback ---
-net_up
+net_up --hosts 2
 printf '127.0.0.1 localhost\n127.0.1.1 laptopa\n10.77.0.2 laptopb\n' >"$net/hosts.a"
 # shellcheck disable=SC2086
 on b $second "$DDPBENCH" serve --key-file "$scratch/key" --threads 1 2>host.log &

@@ -185,7 +185,7 @@ if [ -n "$missing" ]; then
     skip 'two hosts' "$missing"
     finish
 fi
-net_up
+net_up --hosts 2
 # a's own name leads to its loopback, as Debian has it
 printf '127.0.0.1 localhost\n127.0.1.1 laptopa\n10.77.0.2 laptopb\n' >"$net/hosts.a"
 for host in a b; do # one bridge with the same address on both, as container software makes it
