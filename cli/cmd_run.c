@@ -192,7 +192,7 @@ static int join(struct job *s, struct err *e)
         o->roam = roam;
         o->roam_ctx = &s->probe;
     }
-    if (o->team->gradients != &o->team->ring)
+    if (!team_reduces(o->team))
         notes_add(&s->notes,
                   "--comm null: no gradient is exchanged, so each rank trains by itself and the losses are not "
                   "those of data-parallel training; the times show what all the rest costs");

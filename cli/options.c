@@ -75,7 +75,8 @@ static const struct row {
     {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
-     "tcp (default), or null: nothing is exchanged, to see what the rest costs"},
+     "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is exchanged, to "
+     "see what the rest costs"},
     {"verify", NULL, ON, AT(run.verify), 0, 0, R, RANKS,
      "compare the ranks' parameters after every step, also of large models"},
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
@@ -346,8 +347,11 @@ static int settle(struct options *o, struct err *e)
         o->run.schedule = SCHEDULE_SPLIT;
     else if (strcmp(o->schedule, "ddp") != 0)
         return err_set(e, ERR_USAGE, "option --schedule takes ddp or split, not '%.80s'", o->schedule);
-    if (strcmp(o->comm, "tcp") != 0 && strcmp(o->comm, "null") != 0)
-        return err_set(e, ERR_USAGE, "option --comm takes tcp or null, not '%.80s'", o->comm);
+    o->backend = backend_find(o->comm);
+    if (!o->backend)
+        return err_set(e, ERR_USAGE, "option --comm takes tcp, gloo, mpi or null, not '%.80s'", o->comm);
+    if (backend_check(o->backend, e))
+        return -1;
     if (o->run.batch && o->run.global_batch)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",

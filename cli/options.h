@@ -22,7 +22,8 @@ struct options {
     struct run_options run;                    /* threads, memory_limit_*, stop, rank and team are the caller's */
     int threads;                               /* 0: not given */
     const char *dtype;                         /* "fp32" */
-    const char *schedule, *comm;               /* "ddp" or "split"; "tcp" or "null" */
+    const char *schedule, *comm;               /* "ddp" or "split"; a back-end */
+    const struct backend *backend;             /* that one; it can be opened */
     const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
     const char *peers;                         /* a list; NULL: not given */
     const char *results_dir, *label, *sysroot; /* NULL: not given */

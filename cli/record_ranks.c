@@ -26,6 +26,8 @@ static void put_summary(json_t *root, json_t *o, const char *node, const char *k
                         const char *reason)
 {
     char path[96];
+    if (!isfinite(s.median))
+        s.n = 0;
     record_set(o, key, json_summary(s));
     if (s.n)
         return;
@@ -54,7 +56,8 @@ static int add_work(json_t *root, json_t *o, const char *node, const struct run 
     put_summary(root, summary, path, "compute_s", record_column_summary(&c, n), record_no_steps);
     put_summary(root, summary, path, "exposed_s", record_strided(&c, n ? &s->exposed_s : NULL, stride, n),
                 record_no_steps);
-    put_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n), record_no_steps);
+    put_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n),
+                n && run->why_opaque ? run->why_opaque : record_no_steps);
     record_set(o, "summary", summary);
     for (int i = 0; i < run->alone_n; i++)
         c.value[i] = run->alone_s[i];
@@ -170,8 +173,10 @@ int record_add_nodes(json_t *root, const struct record *r)
 
 /* ---- communication ---- */
 
-static json_t *bucket_json(const struct run *run, int b, const struct record_column *c, int n)
+/* A bucket's times; those that the transport does not tell are null, and one reason stands for all buckets. */
+static json_t *bucket_json(json_t *root, const struct run *run, int b, const struct record_column *c, int n)
 {
+    char path[64];
     static const struct {
         const char *name;
         int column;
@@ -183,8 +188,14 @@ static json_t *bucket_json(const struct run *run, int b, const struct record_col
     json_t *o = json_object();
     record_set(o, "tensors", json_integer(run->bucket[b].tensors));
     record_set(o, "bytes", json_integer((json_int_t)record_strided(c, first + RUN_BUCKET_BYTES, stride, n).median));
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        record_set(o, times[i].name, json_summary(record_strided(c, first + times[i].column, stride, n)));
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct summary s = record_strided(c, first + times[i].column, stride, n);
+        snprintf(path, sizeof path, "communication.buckets[].%s", times[i].name);
+        if (isfinite(s.median) || !run->why_opaque)
+            record_set(o, times[i].name, json_summary(s));
+        else
+            json_unknown(root, o, times[i].name, path, run->why_opaque);
+    }
     return o;
 }
 
@@ -196,7 +207,7 @@ static void add_buckets(json_t *root, json_t *o, const struct run *run, const st
     }
     json_t *list = json_array();
     for (int b = 0; b < run->buckets; b++)
-        json_array_append_new(list, bucket_json(run, b, c, n));
+        json_array_append_new(list, bucket_json(root, run, b, c, n));
     record_set(o, "buckets", list);
 }
 
@@ -259,7 +270,9 @@ static int add_communication(json_t *root, const struct record *r)
         record_set(o, "bytes_per_step", json_integer((json_int_t)bytes));
     else
         json_unknown(root, o, "bytes_per_step", "communication.bytes_per_step",
-                     n ? "the kernel does not count them" : record_no_steps);
+                     !n                ? record_no_steps
+                     : run->why_opaque ? "gradients take connections that are not this program's"
+                                       : "the kernel does not count them");
     add_buckets(root, o, run, &c, n);
     add_straggler(root, o);
     free(c.value);

@@ -61,9 +61,11 @@ struct record_halves record_halves(const struct run *run)
     return h;
 }
 
-static void add_summary(json_t *root, json_t *o, const char *key, struct summary s)
+static void add_summary_or(json_t *root, json_t *o, const char *key, struct summary s, const char *reason)
 {
     char path[64];
+    if (!isfinite(s.median))
+        s.n = 0;
     record_set(o, key, json_summary(s));
     snprintf(path, sizeof path, "summary.%s", key);
     if (s.n)
@@ -71,7 +73,12 @@ static void add_summary(json_t *root, json_t *o, const char *key, struct summary
     json_t *reasons = json_object_get(root, "reasons");
     if (!reasons)
         record_set(root, "reasons", reasons = json_object());
-    record_set(reasons, path, json_string(record_no_steps));
+    record_set(reasons, path, json_string(reason));
+}
+
+static void add_summary(json_t *root, json_t *o, const char *key, struct summary s)
+{
+    add_summary_or(root, o, key, s, record_no_steps);
 }
 
 static void add_summaries(json_t *root, const struct record *r, const struct record_column *c, int n)
@@ -89,7 +96,8 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     if (run->options.world > 1) {
         add_summary(root, o, "exposed_s", record_strided(c, n ? &s->exposed_s : NULL, stride, n));
         add_summary(root, o, "communication_s", record_strided(c, n ? &s->communication_s : NULL, stride, n));
-        add_summary(root, o, "wait_s", record_strided(c, n ? &s->wait_s : NULL, stride, n));
+        add_summary_or(root, o, "wait_s", record_strided(c, n ? &s->wait_s : NULL, stride, n),
+                       n && run->why_opaque ? run->why_opaque : record_no_steps);
     }
     double tokens = (double)record_tokens_per_step(run);
     for (int i = 0; i < n; i++)
@@ -147,7 +155,7 @@ void record_add_samples(json_t *root, const struct run *run)
         if (run->options.world > 1) {
             record_set(o, "exposed_s", json_num(s->exposed_s));
             record_set(o, "communication_s", json_num(s->communication_s));
-            record_set(o, "wait_s", json_num(s->wait_s));
+            record_set(o, "wait_s", json_num(s->wait_s)); /* null: as in the summary */
         }
         json_array_append_new(list, o);
     }

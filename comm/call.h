@@ -2,16 +2,20 @@
  * comm/call.h - one collective operation from the caller's side: where in the run it belongs, and what it cost.
  *
  * The caller fills step and bucket; they travel in every frame and are named in every error. The operation fills the
- * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check = end - start.
+ * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check = end - start, unless
+ * the operation is opaque: a foreign library did it and tells no more than that it began and ended. Then first_byte_ns,
+ * the four durations and the two counts are 0 and mean nothing.
  */
 #ifndef COMM_CALL_H
 #define COMM_CALL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct call {
     uint32_t step; /* of the training */
     uint32_t bucket;
+    bool opaque;
 
     uint64_t start_ns;
     uint64_t first_byte_ns; /* first byte from the previous rank; 0 if nothing was to be received */

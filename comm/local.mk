@@ -1,6 +1,7 @@
 libddpbench_a_SOURCES += \
-	comm/backlog.c comm/backlog.h \
 	comm/address.c comm/address.h \
+	comm/backend.c comm/backend.h comm/backend_module.h \
+	comm/backlog.c comm/backlog.h \
 	comm/bucket.c comm/bucket.h \
 	comm/call.h \
 	comm/channel.c comm/channel.h \
@@ -31,3 +32,17 @@ libddpbench_a_SOURCES += \
 # make tools/bench_ring: how fast the ring is on this machine or between two
 EXTRA_PROGRAMS += tools/bench_ring
 tools_bench_ring_SOURCES = tools/bench_ring.c
+
+# Back-ends in modules of their own, loaded when they are asked for. The program finds them beside itself or here.
+AM_CPPFLAGS += -DMODULE_FOLDER='"$(pkglibexecdir)"'
+pkglibexec_PROGRAMS =
+EXTRA_DIST += comm/transport_gloo.cc
+if HAVE_GLOO
+pkglibexec_PROGRAMS += ddpbench-gloo.so
+ddpbench_gloo_so_SOURCES = comm/transport_gloo.cc base/err.c
+# PyTorch is built with this level too; the sum is a template of gloo's and compiled here
+ddpbench_gloo_so_CXXFLAGS = -std=c++17 -O3 -fPIC -fvisibility=hidden -Wall -Wextra
+ddpbench_gloo_so_CFLAGS = $(AM_CFLAGS) -fPIC -fvisibility=hidden
+ddpbench_gloo_so_LDFLAGS = -shared
+ddpbench_gloo_so_LDADD = -lgloo
+endif

@@ -16,12 +16,17 @@ static int barrier(struct transport *t, struct call *call, struct err *e)
     return ring_barrier(&t->ring, call, e);
 }
 
+static void set_timeout(struct transport *t, uint64_t timeout_ns)
+{
+    t->ring.timeout_ns = timeout_ns;
+}
+
 static void close_ring(struct transport *t)
 {
     ring_fini(&t->ring);
 }
 
-static const struct transport_ops tcp = {"tcp", allreduce, broadcast, barrier, close_ring};
+static const struct transport_ops tcp = {"tcp", NULL, allreduce, broadcast, barrier, set_timeout, close_ring};
 
 int transport_open_tcp(struct transport *t, const struct ring_options *options, struct err *e)
 {

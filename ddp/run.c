@@ -145,7 +145,7 @@ static int conclude(struct run *run, int number, struct run_sample *s, struct er
     struct team *team = o->team;
     char where[48];
     if (team) {
-        bool verify = team->gradients == &team->ring && (o->verify || run->net.layout.params <= VERIFY_PARAMETERS);
+        bool verify = team_reduces(team) && (o->verify || run->net.layout.params <= VERIFY_PARAMETERS);
         struct team_word mine = {.loss = s->loss};
         if (verify)
             mine.checksum = checksum(run->net.param, run->net.layout.params);
@@ -380,7 +380,7 @@ static int train(struct run *run, struct step_worker *w, const struct reporter *
     if (baseline_before(run, w, r, e) || warm_up(run, w, r, e) || timed_steps(run, w, r, e))
         return -1;
     run->param_checksum = checksum(run->net.param, run->net.layout.params);
-    if (o->team && o->team->gradients == &o->team->ring && compare(run, run->n, run->param_checksum, "parameters", e))
+    if (o->team && team_reduces(o->team) && compare(run, run->n, run->param_checksum, "parameters", e))
         return err_context(e, "after %d steps", run->n);
     if (baseline_after(run, w, r, e))
         return -1;

@@ -75,11 +75,12 @@ struct run_sample {
     /* with a team: */
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
-    double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h) */
+    double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h); NaN: not told */
     double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
 };
 
-/* Of a bucket in a step: instants from the start of the step, then durations, which add up to end - start. */
+/* Of a bucket in a step: instants from the start of the step, then durations, which add up to end - start. What the
+ * transport does not tell is NaN. */
 enum {
     RUN_BUCKET_READY,
     RUN_BUCKET_START,
@@ -139,7 +140,8 @@ struct run {
     int stage_done;    /* steps of that which were done */
 
     /* with a team */
-    const char *transport; /* what carried the gradients: "tcp", "null"; NULL: it did not come to that */
+    const char *transport; /* what carried the gradients: as in comm/backend.h; NULL: it did not come to that */
+    const char *why_opaque; /* why it does not tell the parts of a bucket's time; NULL: it does */
     int buckets;
     struct reduce_bucket *bucket; /* [buckets] */
     double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */

@@ -77,12 +77,15 @@ static int open_reduction(struct step_worker *w, struct err *e)
         return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
     if (o->roam)
         o->roam(o->roam_ctx, true); /* the communication thread inherits where it may run */
-    int result = reduce_init(w->reduce, &run->net, o->team->gradients, &options, e);
+    int result = team_open_gradients(o->team, e);
+    if (result == 0)
+        result = reduce_init(w->reduce, &run->net, o->team->gradients, &options, e);
     if (o->roam)
         o->roam(o->roam_ctx, false);
     if (result)
         return -1;
     run->transport = o->team->gradients->ops->name;
+    run->why_opaque = o->team->gradients->ops->why_opaque;
     run->buckets = w->reduce->n;
     run->bucket = calloc((size_t)run->buckets, sizeof *run->bucket);
     if (!run->bucket)
@@ -179,10 +182,16 @@ static double since(uint64_t start_ns, uint64_t at_ns)
     return at_ns ? ((double)at_ns - (double)start_ns) * 1e-9 : NAN;
 }
 
+/* Of a call's duration; NaN if its transport does not tell. */
+static double part(const struct call *call, uint64_t ns)
+{
+    return call->opaque ? NAN : (double)ns * 1e-9;
+}
+
 static void add_call(struct run_sample *s, const struct call *call)
 {
     s->communication_s += clock_seconds(call->start_ns, call->end_ns);
-    s->wait_s += (double)call->wait_ns * 1e-9;
+    s->wait_s += part(call, call->wait_ns);
 }
 
 static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row, struct run_sample *s)
@@ -201,10 +210,10 @@ static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row
         to[RUN_BUCKET_START] = since(start_ns, call->start_ns);
         to[RUN_BUCKET_FIRST_BYTE] = since(start_ns, call->first_byte_ns);
         to[RUN_BUCKET_END] = since(start_ns, call->end_ns);
-        to[RUN_BUCKET_WAIT] = (double)call->wait_ns * 1e-9;
-        to[RUN_BUCKET_MOVE] = (double)call->move_ns * 1e-9;
-        to[RUN_BUCKET_SUM] = (double)call->sum_ns * 1e-9;
-        to[RUN_BUCKET_CHECK] = (double)call->check_ns * 1e-9;
+        to[RUN_BUCKET_WAIT] = part(call, call->wait_ns);
+        to[RUN_BUCKET_MOVE] = part(call, call->move_ns);
+        to[RUN_BUCKET_SUM] = part(call, call->sum_ns);
+        to[RUN_BUCKET_CHECK] = part(call, call->check_ns);
         to[RUN_BUCKET_BYTES] = (double)(r->span[b].n * sizeof(float));
     }
 }

@@ -33,17 +33,29 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
                                 .timeout_ns = (uint64_t)FIRST_PATIENCE_S * SECOND_NS,
                                 .stop_fd = o->stop_fd,
                                 .direct_bytes = RING_DIRECT_BYTES};
-    *team = (struct team){.rank = o->rank, .world = o->world};
+    *team = (struct team){.rank = o->rank, .world = o->world, .stop_fd = o->stop_fd, .patience_ns = ring.timeout_ns};
+    team->backend = o->backend ? o->backend : backend_find("tcp");
     if (transport_open_tcp(&team->ring, &ring, e))
         return -1;
-    transport_open_null(&team->null, o->rank, o->world);
-    team->gradients = o->null ? &team->null : &team->ring;
     team->word = calloc((size_t)o->world, sizeof *team->word);
     team->wire = calloc((size_t)o->world * WORD_FLOATS, sizeof *team->wire);
     if (team->word && team->wire)
         return 0;
     team_close(team);
     return err_set(e, ERR_MEMORY, "no memory for %d ranks", o->world);
+}
+
+int team_open_gradients(struct team *team, struct err *e)
+{
+    if (team->backend->kind == BACKEND_RING) {
+        team->gradients = &team->ring;
+        return 0;
+    }
+    if (backend_open(&team->other, team->backend, &team->ring, team->stop_fd, e))
+        return -1;
+    team->gradients = &team->other;
+    transport_set_timeout(team->gradients, team->patience_ns);
+    return 0;
 }
 
 static void encode(float *wire, const struct team_word *word)
@@ -91,12 +103,17 @@ int team_barrier(struct team *team, struct err *e)
 void team_expect_step(struct team *team, double step_s)
 {
     double patience_s = PATIENCE_STEPS * step_s > PATIENCE_S ? PATIENCE_STEPS * step_s : PATIENCE_S;
-    team->ring.ring.timeout_ns = (uint64_t)(patience_s * SECOND_NS);
+    team->patience_ns = (uint64_t)(patience_s * SECOND_NS);
+    transport_set_timeout(&team->ring, team->patience_ns);
+    if (team->gradients)
+        transport_set_timeout(team->gradients, team->patience_ns);
 }
 
 int64_t team_sent_bytes(const struct team *team)
 {
     int fd = team->ring.ring.next.fd, queued = 0;
+    if (team->backend->kind == BACKEND_BESIDE)
+        return -1;
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) || ioctl(fd, SIOCOUTQNSD, &queued) ||
@@ -107,8 +124,8 @@ int64_t team_sent_bytes(const struct team *team)
 
 void team_close(struct team *team)
 {
+    transport_close(&team->other); /* beside the ring */
     transport_close(&team->ring);
-    transport_close(&team->null);
     free(team->word);
     free(team->wire);
     *team = (struct team){0};

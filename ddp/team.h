@@ -5,15 +5,15 @@
  *     team_agree(&team, step, &mine, e)          team.word[r] is what rank r said, on every rank
  *     team_close(&team)
  *
- * team.gradients is what reduces the gradient (ddp/reduce.h): the ring itself, or the null back-end when only the cost of
- * everything else is of interest. What ranks agree on always goes over the ring, between steps, when no bucket is in
- * flight; a rank that is silent for longer than the patience ends the run. Owner: the thread that drives the steps.
- * Nothing is allocated between open and close. Failures are the ring's (ERR_PEER_LOST names the rank and the step).
+ * team.gradients is what reduces the gradient (ddp/reduce.h): the ring itself, another back-end beside it (gloo), or null when
+ * only the cost of everything else is of interest; team_open_gradients opens it. What ranks agree on always goes over the
+ * ring, between steps, when no bucket is in flight; a rank that is silent for longer than the patience ends the run. Owner:
+ * the thread that drives the steps. Nothing of ours is allocated between open and close. Failures are the ring's (ERR_PEER_LOST names the rank and the step).
  */
 #ifndef DDP_TEAM_H
 #define DDP_TEAM_H
 
-#include "comm/transport.h"
+#include "comm/backend.h"
 
 /* What a rank says between two steps. */
 struct team_word {
@@ -25,8 +25,11 @@ struct team_word {
 
 struct team {
     int rank, world;
-    struct transport ring, null;
-    struct transport *gradients; /* one of them */
+    const struct backend *backend; /* of the gradients */
+    struct transport ring, other;
+    struct transport *gradients; /* one of them; NULL: not open yet */
+    int stop_fd;
+    uint64_t patience_ns;
     struct team_word *word;      /* [world] */
     float *wire;                 /* the words as numbers that a sum leaves as they are */
 };
@@ -34,12 +37,22 @@ struct team {
 struct team_options {
     int rank, world;
     int next_fd, prev_fd;              /* connected stream sockets; one for both is allowed when world is 2 */
-    bool null;                         /* gradients are not reduced */
+    const struct backend *backend;     /* what reduces gradients; NULL: tcp */
     int stop_fd;                       /* readable: every wait ends with ERR_INTERRUPTED; -1: none */
     const char *next_name, *prev_name; /* as errors call them; NULL: "rank 1" */
 };
 
 int team_open(struct team *team, const struct team_options *options, struct err *e);
+
+/* After team_open, all ranks alike. Threads that the back-end starts inherit where the calling thread may run. As
+ * backend_open(). */
+int team_open_gradients(struct team *team, struct err *e);
+
+/* Whether ranks end up with one gradient, so that their parameters have to be the same. */
+static inline bool team_reduces(const struct team *team)
+{
+    return team->backend->kind != BACKEND_NOTHING;
+}
 
 /* All ranks call it. step is named in errors. */
 int team_agree(struct team *team, uint32_t step, const struct team_word *mine, struct err *e);
@@ -54,7 +67,7 @@ int team_barrier(struct team *team, struct err *e);
 void team_expect_step(struct team *team, double step_s);
 
 /* Bytes handed to the kernel for the next rank since the connection was made, headers of frames included; -1: the kernel
- * does not say. */
+ * does not say, or gradients take another way. */
 int64_t team_sent_bytes(const struct team *team);
 
 void team_close(struct team *team); /* accepts a zeroed team */

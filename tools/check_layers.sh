@@ -9,7 +9,7 @@
 # prints or exits. Prints each violation as FILE:LINE: sentence; exit 1 if there is one.
 cd "${1:-$(dirname "$(readlink -f "$0")")/..}" || exit 66
 
-files=$(find base probe model comm ddp predict report cli -name '*.[ch]' 2>/dev/null | sort)
+files=$(find base probe model comm ddp predict report cli \( -name '*.[ch]' -o -name '*.cc' \) 2>/dev/null | sort)
 if [ -z "$files" ]; then
     echo "check_layers: no sources here: $PWD" >&2
     exit 66
@@ -29,6 +29,8 @@ BEGIN {
     may["report"] = " report predict base "
     may["cli"] = " cli ddp report predict probe model comm base "
 
+    owner["gloo"] = "comm/transport_gloo"
+    owner["mpi.h"] = "comm/transport_mpi"
     owner["jansson.h"] = "base/json"
     owner["cblas.h"] = "model/gemm"
     owner["hwloc.h"] = "probe/topology"
@@ -41,6 +43,7 @@ BEGIN {
           "getopt.h glob.h ifaddrs.h inttypes.h langinfo.h limits.h locale.h malloc.h math.h netdb.h poll.h pthread.h pwd.h " \
           "sched.h semaphore.h signal.h spawn.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h " \
           "stdlib.h string.h strings.h termios.h time.h unistd.h wchar.h " \
+          "atomic chrono map memory new string thread vector " \
           "cpuid.h emmintrin.h immintrin.h omp.h x86intrin.h xmmintrin.h", system_header)
 }
 FNR == 1 { folder = FILENAME; sub(/\/.*/, "", folder); in_comment = 0 }
@@ -65,9 +68,10 @@ line ~ /^[ \t]*#[ \t]*include[ \t]*</ {
     split(line, part, /[<>]/)
     header = part[2]
     module = FILENAME
-    sub(/\.[ch]$/, "", module)
+    sub(/\.(c|h|cc)$/, "", module)
     library = header
     if (library ~ /^hwloc\//) library = "hwloc.h"
+    if (library ~ /^gloo\//) library = "gloo"
     if (library in owner) {
         if (owner[library] != module) complain("<" header "> belongs to " owner[library] " alone")
     } else if (!(header in system_header) && header !~ /^(sys|linux|net|netinet)\//)
