@@ -75,7 +75,8 @@ static const struct row {
     {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
-     "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is exchanged, to "
+     "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is "
+     "exchanged, to "
      "see what the rest costs"},
     {"verify", NULL, ON, AT(run.verify), 0, 0, R, RANKS,
      "compare the ranks' parameters after every step, also of large models"},

@@ -64,8 +64,7 @@ static int gather(struct ranks *ranks, const struct options *o, json_t *plan, co
 
 int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e)
 {
-    struct team_options team = {
-        .rank = ranks->rank, .world = ranks->world, .backend = o->backend, .stop_fd = -1};
+    struct team_options team = {.rank = ranks->rank, .world = ranks->world, .backend = o->backend, .stop_fd = -1};
     if (ranks->world == 1)
         return 0;
     if (ranks->rank > 0) {

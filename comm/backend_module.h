@@ -19,7 +19,7 @@ struct launch_ops; /* launch.h */
 struct backend_module {
     uint32_t version, transport_bytes; /* BACKEND_MODULE_VERSION, sizeof(struct transport) */
     int (*open)(struct transport *t, struct transport *ring, int stop_fd, struct err *e); /* BACKEND_BESIDE */
-    const struct launch_ops *launch;                                                     /* BACKEND_LAUNCHED */
+    const struct launch_ops *launch;                                                      /* BACKEND_LAUNCHED */
 };
 
 /* ERR_CONFIG in one sentence. */

@@ -4,7 +4,7 @@
  * The caller fills step and bucket; they travel in every frame and are named in every error. The operation fills the
  * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check = end - start, unless
  * the operation is opaque: a foreign library did it and tells no more than that it began and ended. Then first_byte_ns,
- * the four durations and the two counts are 0 and mean nothing.
+ * the durations wait, upstream, move, sum and check and the two counts are 0 and mean nothing.
  */
 #ifndef COMM_CALL_H
 #define COMM_CALL_H

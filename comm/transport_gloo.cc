@@ -9,7 +9,8 @@
  * ranks already. gloo listens on the address of that ring's socket. It has one thread of its own for each transport, which
  * moves the bytes; sums are made on the calling thread. No exception leaves this file.
  *
- * gloo cannot be interrupted: when stop_fd becomes readable, a thread closes its connections, which ends every wait.
+ * gloo cannot be interrupted, but a wait that runs out of time breaks all its connections and so ends every other wait:
+ * when stop_fd becomes readable, a thread waits a millisecond for what never comes.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -37,16 +38,19 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
 
 extern "C" {
 #include "comm/backend_module.h"
 }
 
-namespace {
+namespace
+{
 
 using milliseconds = std::chrono::milliseconds;
 
 constexpr milliseconds connect_timeout{30000};
+constexpr uint64_t never_sent = UINT64_MAX; /* a slot; those of operations begin with a small prefix */
 
 /* An error of ours on its way through gloo. */
 struct failed {
@@ -55,9 +59,12 @@ struct failed {
 
 /* Every rank sets as many values in the same order, each under a key with its number, and then wants those of the others:
  * setting a value is a gathering over the ring. */
-class ring_store : public gloo::rendezvous::Store {
+class ring_store : public gloo::rendezvous::Store
+{
   public:
-    explicit ring_store(struct transport *ring) : ring_(ring) {}
+    explicit ring_store(struct transport *ring) : ring_(ring)
+    {
+    }
 
     void set(const std::string &key, const std::vector<char> &data) override
     {
@@ -68,9 +75,16 @@ class ring_store : public gloo::rendezvous::Store {
         }
     }
 
-    std::vector<char> get(const std::string &key) override { return value_.at(key); }
-    void wait(const std::vector<std::string> &) override {}
-    void wait(const std::vector<std::string> &, const milliseconds &) override {}
+    std::vector<char> get(const std::string &key) override
+    {
+        return value_.at(key);
+    }
+    void wait(const std::vector<std::string> &) override
+    {
+    }
+    void wait(const std::vector<std::string> &, const milliseconds &) override
+    {
+    }
 
   private:
     static constexpr uint32_t most_bytes = 16 << 20;
@@ -134,7 +148,13 @@ void watch(group *g)
     if (!p[0].revents)
         return;
     g->stopped = true;
-    g->context->closeConnections();
+    try {
+        char byte;
+        auto buffer = g->context->createUnboundBuffer(&byte, sizeof byte);
+        buffer->recv((g->context->rank + 1) % g->context->size, never_sent);
+        buffer->waitRecv(milliseconds(1));
+    } catch (...) {
+    }
 }
 
 /* gloo puts its own source line before a message. */
@@ -176,8 +196,7 @@ uint64_t now_ns(clockid_t clock)
     return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-template <typename work>
-int run(struct transport *t, struct call *call, struct err *e, work operation)
+template <typename work> int run(struct transport *t, struct call *call, struct err *e, work operation)
 {
     group *g = group_of(t);
     struct call done = {};
@@ -213,8 +232,7 @@ int allreduce(struct transport *t, float *data, size_t n, struct call *call, str
             return;
         gloo::AllreduceOptions o(g->context);
         o.setOutput(data, n);
-        o.setReduceFunction(
-            static_cast<void (*)(void *, const void *, const void *, size_t)>(&gloo::sum<float>));
+        o.setReduceFunction(static_cast<void (*)(void *, const void *, const void *, size_t)>(&gloo::sum<float>));
         o.setTag(g->tag++);
         o.setTimeout(g->timeout);
         gloo::allreduce(o);
@@ -259,12 +277,9 @@ void close_group(struct transport *t)
 }
 
 const struct transport_ops operations = {
-    "gloo",
-    "gloo says when an all-reduce began and ended, and nothing of what happened in between",
-    allreduce,
-    broadcast,
-    barrier,
-    set_timeout,
+    "gloo",      "gloo says when an all-reduce began and ended, and nothing of what happened in between",
+    allreduce,   broadcast,
+    barrier,     set_timeout,
     close_group,
 };
 

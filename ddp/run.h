@@ -140,7 +140,7 @@ struct run {
     int stage_done;    /* steps of that which were done */
 
     /* with a team */
-    const char *transport; /* what carried the gradients: as in comm/backend.h; NULL: it did not come to that */
+    const char *transport;  /* what carried the gradients: as in comm/backend.h; NULL: it did not come to that */
     const char *why_opaque; /* why it does not tell the parts of a bucket's time; NULL: it does */
     int buckets;
     struct reduce_bucket *bucket; /* [buckets] */

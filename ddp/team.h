@@ -30,8 +30,8 @@ struct team {
     struct transport *gradients; /* one of them; NULL: not open yet */
     int stop_fd;
     uint64_t patience_ns;
-    struct team_word *word;      /* [world] */
-    float *wire;                 /* the words as numbers that a sum leaves as they are */
+    struct team_word *word; /* [world] */
+    float *wire;            /* the words as numbers that a sum leaves as they are */
 };
 
 struct team_options {

@@ -157,7 +157,7 @@ START_TEST(not_in_this_version)
 {
     refused("--spawn", "--spawn", "0");
     refused("ddp or split", "--schedule", "ring");
-    refused("tcp or null", "--comm", "mpi");
+    refused("tcp, gloo, mpi or null", "--comm", "nccl");
     refused("per rank", "--batch", "2", "--global-batch", "4");
     refused("--dtype", "--dtype", "bf16");
     ck_assert_int_eq(parse("--spawn", "1", "--dtype", "fp32"), 0);

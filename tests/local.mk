@@ -43,7 +43,8 @@ tests_check_models_SOURCES = tests/check_models.c $(RIG)
 tests_check_allocation_SOURCES = tests/check_allocation.c tests/kit.c tests/kit.h
 # between ranks
 CHECK_TESTS += tests/check_bucket tests/check_frame tests/check_ring tests/check_ring_faults
-CHECK_TESTS += tests/check_overlap
+CHECK_TESTS += tests/check_overlap tests/check_backends
+tests_check_backends_SOURCES = tests/check_backends.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_reduce tests/check_shares
 tests_check_reduce_SOURCES = tests/check_reduce.c tests/ring_kit.c tests/ring_kit.h tests/kit.c tests/kit.h
 tests_check_overlap_SOURCES = tests/check_overlap.c tests/ring_kit.c tests/ring_kit.h

@@ -161,7 +161,7 @@ refused '5:3' --spawn 2 --shares 5:0
 refused 'per rank' --spawn 2 --batch 2 --global-batch 4
 refused 'ddp or split' --schedule ring
 refused 'tied embedding' --spawn 2 --model mlp-768 --schedule split
-refused 'tcp or null' --comm carrier-pigeon
+refused 'tcp, gloo, mpi or null' --comm carrier-pigeon
 refused 'set by the program' --spawn 2 --worker 1:2:3:4:5
 
 # --- wrong results are noticed on all ranks ---

@@ -24,7 +24,7 @@ list()
     fi
 }
 
-c_files=$(list '*.c' '*.h')
+c_files=$(list '*.c' '*.h' '*.cc')
 c_sources=$(list '*.c')
 sh_files="$(list '*.sh') bench bootstrap .ci/run"
 [ -e .ci/run ] || sh_files=${sh_files% .ci/run}

@@ -27,7 +27,7 @@ lint:
 	$(SHELL) $(top_srcdir)/tools/lint.sh
 
 format:
-	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]'`
+	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]' '*.cc'`
 
 # The manual page is the program's own --help. It runs under its installed name from an empty folder, for in a build
 # tree it would call itself ./bench. A tarball holds the page, so help2man is needed only where sources change.

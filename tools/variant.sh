@@ -32,7 +32,8 @@ need()
 
 case $flavour in
 asan)
-    set -- CC=gcc CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+    flags='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+    set -- CC=gcc CXX=g++ CFLAGS="$flags" CXXFLAGS="$flags"
     # Not detect_stack_use_after_return: GCC 12 aligns 64-byte vectors wrongly on the stack it makes for that.
     export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0:check_initialization_order=1
     export UBSAN_OPTIONS=print_stacktrace=1
@@ -40,7 +41,8 @@ asan)
     ;;
 tsan)
     need clang
-    set -- CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
+    flags='-O1 -g -fno-omit-frame-pointer -fsanitize=thread'
+    set -- CC=clang CXX=clang++ CFLAGS="$flags" CXXFLAGS="$flags"
     export TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1
     # libomp would undo the binding that a test gave its thread.
     export KMP_AFFINITY=disabled
@@ -50,7 +52,7 @@ tsan)
     ;;
 coverage)
     need lcov
-    set -- CC=gcc CFLAGS='-O0 -g --coverage'
+    set -- CC=gcc CXX=g++ CFLAGS='-O0 -g --coverage' CXXFLAGS='-O0 -g --coverage'
     ;;
 *)
     echo "variant: unknown flavour $flavour" >&2
