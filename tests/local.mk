@@ -46,6 +46,7 @@ CHECK_TESTS += tests/check_bucket tests/check_frame tests/check_ring tests/check
 CHECK_TESTS += tests/check_overlap tests/check_backends
 tests_check_backends_SOURCES = tests/check_backends.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_reduce tests/check_shares
+CHECK_TESTS += tests/check_predict
 tests_check_reduce_SOURCES = tests/check_reduce.c tests/ring_kit.c tests/ring_kit.h tests/kit.c tests/kit.h
 tests_check_overlap_SOURCES = tests/check_overlap.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h
