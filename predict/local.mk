@@ -7,3 +7,6 @@ libddpbench_a_SOURCES += \
 	predict/profile.c predict/profile.h \
 	predict/scenario.c predict/scenario.h \
 	predict/simulate.c predict/simulate.h
+# how fast predictions are
+EXTRA_PROGRAMS += tools/bench_predict
+tools_bench_predict_SOURCES = tools/bench_predict.c

@@ -41,7 +41,8 @@ doc/ddpbench.1: $(ddpbench_SOURCES) doc/ddpbench.h2m configure.ac | ddpbench
 	status=$$?; rm -rf "$$folder"; exit $$status
 
 # Speeds, which make check never asserts.
-bench: ddpbench
+bench: ddpbench tools/bench_predict
+	tools/bench_predict
 	$(SHELL) $(top_srcdir)/tools/bench.sh $(abs_builddir)/ddpbench
 
 # Each flavour is built and checked in a folder of its own beside this one: build-asan/ and so on. The way to the
