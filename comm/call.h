@@ -2,9 +2,9 @@
  * comm/call.h - one collective operation from the caller's side: where in the run it belongs, and what it cost.
  *
  * The caller fills step and bucket; they travel in every frame and are named in every error. The operation fills the
- * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check = end - start, unless
- * the operation is opaque: a foreign library did it and tells no more than that it began and ended. Then first_byte_ns,
- * the durations wait, upstream, move, sum and check and the two counts are 0 and mean nothing.
+ * rest, also when it fails. Instants are clock_now_ns(). Durations add up: wait + move + sum + check + seal = end - start,
+ * unless the operation is opaque: a foreign library did it and tells no more than that it began and ended. Then first_byte_ns,
+ * the durations wait, upstream, move, sum, check and seal and the two counts are 0 and mean nothing.
  */
 #ifndef COMM_CALL_H
 #define COMM_CALL_H
@@ -26,6 +26,7 @@ struct call {
     uint64_t move_ns;        /* system calls, and otherwise asleep: the link is what is waited for */
     uint64_t sum_ns;         /* adding */
     uint64_t check_ns;       /* checksums of what was sent and received */
+    uint64_t seal_ns;        /* encrypting and decrypting */
     uint64_t cpu_ns;         /* of the calling thread */
     uint64_t sent_bytes;     /* payload handed to the kernel */
     uint64_t received_bytes; /* payload received and verified */

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "comm/stream.h"
 #include "comm/sum.h"
 
 static uint64_t thread_cpu_ns(void)
@@ -100,8 +101,12 @@ static struct frame expected_frame(const struct flow *f, const struct cursor *c)
     };
 }
 
-static uint32_t checksum(struct flow *f, uint32_t waited_us, const void *payload, size_t bytes)
+/* What comes out of a sealed connection is what went in. */
+static uint32_t checksum(struct flow *f, const struct ring_peer *peer, uint32_t waited_us, const void *payload,
+                         size_t bytes)
 {
+    if (peer->sealed)
+        return 0;
     uint64_t from = clock_now_ns();
     uint32_t crc = frame_crc(waited_us, payload, bytes);
     f->call->check_ns += clock_now_ns() - from;
@@ -141,6 +146,24 @@ static int remainder_of(struct cursor *c, char *payload, struct iovec iov[static
     return n;
 }
 
+static ssize_t send_pieces(const struct ring_peer *to, struct iovec *iov, int n, struct err *e)
+{
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+    return to->sealed ? stream_send(to->sealed, iov, n, e) : sendmsg(to->fd, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_pieces(const struct ring_peer *from, struct iovec *iov, int n, struct err *e)
+{
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+    return from->sealed ? stream_receive(from->sealed, iov, n, e) : recvmsg(from->fd, &message, 0);
+}
+
+/* In libssl so far, both ways. */
+static uint64_t sealing_ns(const struct ring *ring)
+{
+    return ring->stream ? ring->stream[0].seal_ns + ring->stream[1].seal_ns : 0;
+}
+
 static int send_some(struct flow *f, struct err *e)
 {
     struct cursor *c = &f->send;
@@ -148,15 +171,16 @@ static int send_some(struct flow *f, struct err *e)
         struct frame frame = expected_frame(f, c);
         uint64_t waited_us = f->call->wait_ns / 1000;
         frame.waited_us = waited_us < UINT32_MAX ? (uint32_t)waited_us : UINT32_MAX;
-        frame.crc = checksum(f, frame.waited_us, c->payload, c->bytes);
+        frame.crc = checksum(f, &f->ring->next, frame.waited_us, c->payload, c->bytes);
         frame_encode(c->header, &frame);
         c->header_ready = true;
     }
     struct iovec iov[2];
-    struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)remainder_of(c, c->payload, iov)};
     size_t left = FRAME_BYTES + c->bytes - c->done;
-    ssize_t n = sendmsg(f->ring->next.fd, &message, MSG_NOSIGNAL);
+    ssize_t n = send_pieces(&f->ring->next, iov, remainder_of(c, c->payload, iov), e);
     if (n < 0) {
+        if (errno == STREAM_DAMAGED)
+            return -1;
         if (errno != EAGAIN && errno != EINTR)
             return lost_errno(f, &f->ring->next, errno, e);
         c->blocked = errno == EAGAIN;
@@ -165,7 +189,7 @@ static int send_some(struct flow *f, struct err *e)
     f->moved = true;
     c->done += (size_t)n;
     if ((size_t)n < left) {
-        c->blocked = true;
+        c->blocked = !f->ring->next.sealed; /* which stops at so many records of its own accord */
         return 0;
     }
     f->call->sent_bytes += c->bytes;
@@ -204,7 +228,7 @@ static int take_segment(struct flow *f, struct err *e)
 {
     struct cursor *c = &f->receive;
     const void *payload = is_added(f) ? f->ring->scratch : c->payload;
-    uint32_t crc = checksum(f, f->prev_waited_us, payload, c->bytes);
+    uint32_t crc = checksum(f, &f->ring->prev, f->prev_waited_us, payload, c->bytes);
     if (crc != c->crc)
         return err_set(e, ERR_PROTOCOL,
                        "data from %s was damaged on the way: step %u, bucket %u, hop %d, segment %u has CRC32C %08x "
@@ -226,10 +250,11 @@ static int receive_some(struct flow *f, struct err *e)
     struct cursor *c = &f->receive;
     struct iovec iov[2];
     char *payload = is_added(f) ? f->ring->scratch : c->payload;
-    struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)remainder_of(c, payload, iov)};
     size_t left = FRAME_BYTES + c->bytes - c->done;
-    ssize_t n = recvmsg(f->ring->prev.fd, &message, 0);
+    ssize_t n = receive_pieces(&f->ring->prev, iov, remainder_of(c, payload, iov), e);
     if (n < 0) {
+        if (errno == STREAM_DAMAGED)
+            return err_context(e, "step %u, bucket %u", f->call->step, f->call->bucket);
         if (errno != EAGAIN && errno != EINTR)
             return lost_errno(f, &f->ring->prev, errno, e);
         c->blocked = errno == EAGAIN;
@@ -268,7 +293,9 @@ static int judge_next(struct flow *f, int events, struct err *e)
 
 static void ask_for_whole_frame(struct flow *f)
 {
-    int low = f->call->first_byte_ns == 0 ? 1 : (int)(FRAME_BYTES + f->receive.bytes - f->receive.done);
+    size_t left = FRAME_BYTES + f->receive.bytes - f->receive.done;
+    const struct stream *sealed = f->ring->prev.sealed;
+    int low = f->call->first_byte_ns == 0 ? 1 : (int)(sealed ? stream_due_bytes(sealed, left) : left);
     if (low != f->ring->low_water)
         setsockopt(f->ring->prev.fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
     f->ring->low_water = low;
@@ -339,7 +366,7 @@ static int turn(struct flow *f, struct err *e)
 int flow_run(struct flow *f, struct err *e)
 {
     struct call *call = f->call;
-    uint64_t cpu = thread_cpu_ns();
+    uint64_t cpu = thread_cpu_ns(), sealing = sealing_ns(f->ring);
     int rc = 0;
     *call = (struct call){.step = call->step, .bucket = call->bucket, .start_ns = clock_now_ns()};
     f->moved = true;
@@ -349,6 +376,7 @@ int flow_run(struct flow *f, struct err *e)
         rc = turn(f, e);
     call->end_ns = clock_now_ns();
     call->cpu_ns = thread_cpu_ns() - cpu;
-    call->move_ns = call->end_ns - call->start_ns - call->wait_ns - call->sum_ns - call->check_ns;
+    call->seal_ns = sealing_ns(f->ring) - sealing;
+    call->move_ns = call->end_ns - call->start_ns - call->wait_ns - call->sum_ns - call->check_ns - call->seal_ns;
     return rc;
 }

@@ -22,6 +22,7 @@ libddpbench_a_SOURCES += \
 	comm/ring.c comm/ring.h \
 	comm/serve.c comm/serve.h \
 	comm/session.c comm/session.h comm/session_connect.c comm/session_join.c \
+	comm/stream.c comm/stream.h \
 	comm/sum.c comm/sum.h \
 	comm/throttle.c comm/throttle.h \
 	comm/tls.c comm/tls.h \

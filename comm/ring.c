@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "comm/flow.h"
+#include "comm/stream.h"
 
 enum { LINE_BYTES = 64, SEGMENT_MIN_BYTES = 16 * 1024, SEGMENT_MAX_BYTES = 64 * 1024 * 1024 };
 
@@ -34,6 +36,25 @@ static void set_peer(struct ring_peer *peer, int fd, const char *name)
 {
     peer->fd = fd;
     strncpy(peer->name, name ? name : "peer", sizeof peer->name - 1);
+}
+
+/* The end that sends on a connection is its client; of one connection for both ways, rank 0. */
+static int seal(struct ring *ring, const struct ring_options *o, struct err *e)
+{
+    bool one = ring->next.fd == ring->prev.fd;
+    if (!o->next_key || !o->prev_key)
+        return 0;
+    ring->stream = calloc(2, sizeof *ring->stream);
+    if (!ring->stream)
+        return err_set(e, ERR_MEMORY, "no memory for sealed connections");
+    ring->next.sealed = &ring->stream[0];
+    ring->prev.sealed = one ? ring->next.sealed : &ring->stream[1];
+    if (stream_init(ring->next.sealed, ring->next.fd, !one || ring->rank == 0, ring->next.name, o->next_key, e))
+        return -1;
+    if (!one && stream_init(ring->prev.sealed, ring->prev.fd, false, ring->prev.name, o->prev_key, e))
+        return -1;
+    uint64_t deadline_ns = clock_now_ns() + ring->timeout_ns;
+    return stream_shake_hands(ring->next.sealed, ring->prev.sealed, deadline_ns, ring->stop_fd, e);
 }
 
 int ring_init(struct ring *ring, const struct ring_options *options, struct err *e)
@@ -67,7 +88,7 @@ int ring_init(struct ring *ring, const struct ring_options *options, struct err 
     ring->scratch = aligned_alloc(LINE_BYTES, ring->segment_bytes);
     if (!ring->scratch)
         return err_set(e, ERR_MEMORY, "no %zu bytes for a segment", ring->segment_bytes);
-    return 0;
+    return seal(ring, o, e);
 }
 
 /* A quarter of a chunk, so that the hops of short messages overlap too, within limits set by the cost of a system call
@@ -163,6 +184,9 @@ void ring_fini(struct ring *ring)
         close(ring->prev.fd);
     if (ring->open && ring->next.fd >= 0)
         close(ring->next.fd);
+    for (int i = 0; ring->stream && i < 2; i++)
+        stream_fini(&ring->stream[i]);
+    free(ring->stream);
     free(ring->scratch);
     *ring = (struct ring){.stop_fd = -1};
 }

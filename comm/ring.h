@@ -13,6 +13,9 @@
  * All ranks must agree on world, segment_bytes and direct_bytes (the session compares them beforehand). Nothing is
  * allocated between init and fini. One thread at a time; ring_init blocks no signal and starts no thread.
  *
+ * With keys the connections are sealed (stream.h): ring_init then waits for both neighbours to do the same, and tampering
+ * is ERR_PROTOCOL; frames need no checksum then.
+ *
  * Failure: ERR_PEER_LOST names the peer, the step and the bucket, when a connection ends or when no byte has moved for
  * timeout_ns; ERR_PROTOCOL when a frame is damaged or belongs elsewhere; ERR_INTERRUPTED when stop_fd became readable.
  * After a failure the sockets are out of step: data is undefined and every later call returns the first error.
@@ -34,17 +37,21 @@ enum { RING_NAME_BYTES = 64, RING_SEGMENT_BYTES = 256 * 1024, RING_DIRECT_BYTES 
 
 struct ring_options {
     int rank, world;
-    int next_fd, prev_fd;              /* the same one is allowed when world is 2; ignored when it is 1 */
-    const char *next_name, *prev_name; /* copied; at most RING_NAME_BYTES - 1 bytes are kept */
-    uint64_t timeout_ns;               /* without a byte either way */
-    int stop_fd;                       /* readable: stop at once (an eventfd, say); -1: none */
-    size_t segment_bytes;              /* 0: RING_SEGMENT_BYTES; rounded up to 64 */
-    size_t direct_bytes;               /* two ranks exchange whole vectors up to this; 0: never */
-    bool keep_buffers;                 /* sizes of socket buffers stay as they are */
+    int next_fd, prev_fd;                     /* the same one is allowed when world is 2; ignored when it is 1 */
+    const char *next_name, *prev_name;        /* copied; at most RING_NAME_BYTES - 1 bytes are kept */
+    uint64_t timeout_ns;                      /* without a byte either way */
+    int stop_fd;                              /* readable: stop at once (an eventfd, say); -1: none */
+    size_t segment_bytes;                     /* 0: RING_SEGMENT_BYTES; rounded up to 64 */
+    size_t direct_bytes;                      /* two ranks exchange whole vectors up to this; 0: never */
+    const unsigned char *next_key, *prev_key; /* CRYPTO_KEY_BYTES each: those connections are sealed; NULL: in clear */
+    bool keep_buffers;                        /* sizes of socket buffers stay as they are */
 };
+
+struct stream;
 
 struct ring_peer {
     int fd;
+    struct stream *sealed; /* NULL: in clear */
     char name[RING_NAME_BYTES];
 };
 
@@ -58,12 +65,14 @@ struct ring {
     uint32_t sequence; /* collectives begun */
     bool fits_backlog; /* next is TCP, and its buffer is ours to fit */
     struct backlog backlog;
-    int low_water;     /* bytes for which the kernel wakes us, as last set on prev */
-    void *scratch;     /* one segment: what is received to be added */
-    struct err broken; /* the first failure */
+    int low_water;         /* bytes for which the kernel wakes us, as last set on prev */
+    struct stream *stream; /* of next and of prev; NULL: in clear */
+    void *scratch;         /* one segment: what is received to be added */
+    struct err broken;     /* the first failure */
 };
 
-/* ERR_USAGE for impossible options, ERR_MEMORY, ERR_IO if a socket cannot be set up. */
+/* ERR_USAGE for impossible options, ERR_MEMORY, ERR_IO if a socket cannot be set up; with keys also what
+ * stream_shake_hands() says. */
 int ring_init(struct ring *ring, const struct ring_options *options, struct err *e);
 
 /* data[i] becomes the sum over ranks, for i in [0, n). */

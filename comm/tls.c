@@ -5,6 +5,7 @@
 #include "comm/tls.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,17 +79,88 @@ int tls_context_open(struct tls_context *context, bool server, struct err *e)
     return 0;
 }
 
+void tls_context_keep_buffers(struct tls_context *context)
+{
+    SSL_CTX_clear_mode(context->ctx, SSL_MODE_RELEASE_BUFFERS);
+}
+
 void tls_context_close(struct tls_context *context)
 {
     SSL_CTX_free(context->ctx);
     context->ctx = NULL;
 }
 
+/* ---- buffers in place of a socket ---- */
+
+static int take_in(BIO *bio, char *data, size_t bytes, size_t *got)
+{
+    struct tls *tls = BIO_get_data(bio);
+    struct tls_buffer *in = tls->in;
+    size_t n = in->end - in->at < bytes ? in->end - in->at : bytes;
+    BIO_clear_retry_flags(bio);
+    memcpy(data, in->data + in->at, n);
+    in->at += n;
+    *got = n;
+    if (n == 0 && !tls->in_ended)
+        BIO_set_retry_read(bio);
+    return n > 0;
+}
+
+static int put_out(BIO *bio, const char *data, size_t bytes, size_t *put)
+{
+    struct tls *tls = BIO_get_data(bio);
+    struct tls_buffer *out = tls->out;
+    size_t n = out->size - out->end < bytes ? out->size - out->end : bytes;
+    BIO_clear_retry_flags(bio);
+    memcpy(out->data + out->end, data, n);
+    out->end += n;
+    *put = n;
+    if (n == 0)
+        BIO_set_retry_write(bio);
+    return n > 0;
+}
+
+static long answer_control(BIO *bio, int command, long number, void *pointer)
+{
+    const struct tls *tls = BIO_get_data(bio);
+    (void)number;
+    (void)pointer;
+    if (command == BIO_CTRL_EOF)
+        return tls->in_ended && tls->in->at == tls->in->end;
+    return command == BIO_CTRL_FLUSH; /* nothing is held back */
+}
+
+static BIO_METHOD *buffer_method;
+
+static void make_buffer_method(void)
+{
+    BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "buffers");
+    if (m && BIO_meth_set_read_ex(m, take_in) && BIO_meth_set_write_ex(m, put_out) &&
+        BIO_meth_set_ctrl(m, answer_control))
+        buffer_method = m;
+}
+
+static int set_buffers(struct tls *tls)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_buffer_method);
+    BIO *bio = buffer_method ? BIO_new(buffer_method) : NULL;
+    if (!bio)
+        return 0;
+    BIO_set_data(bio, tls);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(tls->ssl, bio, bio);
+    return 1;
+}
+
+/* ---- opening ---- */
+
 static int open_on(struct tls *tls, const struct tls_context *context, int fd, const char *peer, struct err *e)
 {
-    *tls = (struct tls){.ssl = SSL_new(context->ctx), .fd = fd, .server = context->server};
+    struct tls_buffer *in = tls->in, *out = tls->out;
+    *tls = (struct tls){.ssl = SSL_new(context->ctx), .fd = fd, .server = context->server, .in = in, .out = out};
     snprintf(tls->peer, sizeof tls->peer, "%s", peer);
-    if (!tls->ssl || !SSL_set_fd(tls->ssl, fd)) {
+    if (!tls->ssl || !(in ? set_buffers(tls) : SSL_set_fd(tls->ssl, fd))) {
         ERR_clear_error();
         tls_close(tls);
         return err_set(e, ERR_MEMORY, "no memory for a connection to %s", peer);
@@ -97,8 +169,8 @@ static int open_on(struct tls *tls, const struct tls_context *context, int fd, c
     return 0;
 }
 
-int tls_connect(struct tls *tls, const struct tls_context *context, int fd, const char *peer, const char *identity,
-                const unsigned char key[static CRYPTO_KEY_BYTES], struct err *e)
+static int connect_on(struct tls *tls, const struct tls_context *context, int fd, const char *peer,
+                      const char *identity, const unsigned char *key, struct err *e)
 {
     if (open_on(tls, context, fd, peer, e))
         return -1;
@@ -108,8 +180,8 @@ int tls_connect(struct tls *tls, const struct tls_context *context, int fd, cons
     return 0;
 }
 
-int tls_accept(struct tls *tls, const struct tls_context *context, int fd, const char *peer, tls_find_key *find,
-               void *find_ctx, struct err *e)
+static int accept_on(struct tls *tls, const struct tls_context *context, int fd, const char *peer, tls_find_key *find,
+                     void *find_ctx, struct err *e)
 {
     if (open_on(tls, context, fd, peer, e))
         return -1;
@@ -117,6 +189,37 @@ int tls_accept(struct tls *tls, const struct tls_context *context, int fd, const
     tls->find_ctx = find_ctx;
     SSL_set_accept_state(tls->ssl);
     return 0;
+}
+
+int tls_connect(struct tls *tls, const struct tls_context *context, int fd, const char *peer, const char *identity,
+                const unsigned char key[static CRYPTO_KEY_BYTES], struct err *e)
+{
+    tls->in = tls->out = NULL;
+    return connect_on(tls, context, fd, peer, identity, key, e);
+}
+
+int tls_accept(struct tls *tls, const struct tls_context *context, int fd, const char *peer, tls_find_key *find,
+               void *find_ctx, struct err *e)
+{
+    tls->in = tls->out = NULL;
+    return accept_on(tls, context, fd, peer, find, find_ctx, e);
+}
+
+int tls_connect_buffers(struct tls *tls, const struct tls_context *context, struct tls_buffer *in,
+                        struct tls_buffer *out, const char *peer, const char *identity,
+                        const unsigned char key[static CRYPTO_KEY_BYTES], struct err *e)
+{
+    tls->in = in;
+    tls->out = out;
+    return connect_on(tls, context, -1, peer, identity, key, e);
+}
+
+int tls_accept_buffers(struct tls *tls, const struct tls_context *context, struct tls_buffer *in,
+                       struct tls_buffer *out, const char *peer, tls_find_key *find, void *find_ctx, struct err *e)
+{
+    tls->in = in;
+    tls->out = out;
+    return accept_on(tls, context, -1, peer, find, find_ctx, e);
 }
 
 /* What libssl's answer means. handshake: failures of the library are about keys, not about damage. */
@@ -201,6 +304,24 @@ int tls_export(struct tls *tls, const char *label, unsigned char key[static CRYP
     return err_set(e, ERR_CONFIG, "this OpenSSL exports no key");
 }
 
+size_t tls_pending_bytes(const struct tls *tls)
+{
+    return (size_t)SSL_pending(tls->ssl);
+}
+
+int tls_renew_key(struct tls *tls, struct err *e)
+{
+    if (SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+        return 0;
+    ERR_clear_error();
+    return err_set(e, ERR_CONFIG, "this OpenSSL renews no key");
+}
+
+const char *tls_suite(const struct tls *tls)
+{
+    return SSL_get_cipher_name(tls->ssl);
+}
+
 uint64_t tls_received_bytes(const struct tls *tls)
 {
     return BIO_number_read(SSL_get_rbio(tls->ssl));
@@ -208,7 +329,7 @@ uint64_t tls_received_bytes(const struct tls *tls)
 
 void tls_close(struct tls *tls)
 {
-    bool open = tls->ssl || tls->fd > 0;
+    bool open = (tls->ssl && tls->fd >= 0) || tls->fd > 0;
     if (tls->ssl) {
         if (SSL_is_init_finished(tls->ssl))
             SSL_shutdown(tls->ssl); /* one way, and only if there is room for it now */

@@ -6,8 +6,11 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "comm/crypto.h"
 
 /* The receive buffer has to be small before the connection is made: its size is what the window scale follows. */
 static void shrink(int fd, int bytes)
@@ -59,6 +62,21 @@ struct ring_options kit_ring_options(int rank, int world, int next_fd, int prev_
     };
 }
 
+/* Sealed neighbours wait for each other. */
+struct opening {
+    struct ring *rings;
+    struct ring_options options[KIT_RANKS_MAX];
+    unsigned char key[KIT_RANKS_MAX][CRYPTO_KEY_BYTES]; /* of the edge from that rank */
+    struct err e[KIT_RANKS_MAX];
+    int rc[KIT_RANKS_MAX];
+};
+
+static void open_ring(int rank, void *ctx)
+{
+    struct opening *o = ctx;
+    o->rc[rank] = ring_init(&o->rings[rank], &o->options[rank], &o->e[rank]);
+}
+
 void kit_open(struct ring *rings, int world, const struct kit_options *options)
 {
     int next[KIT_RANKS_MAX], prev[KIT_RANKS_MAX];
@@ -75,11 +93,20 @@ void kit_open(struct ring *rings, int world, const struct kit_options *options)
             prev[(r + 1) % world] = fds[1];
         }
     }
+    struct opening opening = {.rings = rings};
     for (int r = 0; r < world; r++) {
-        struct err e = {0};
-        struct ring_options o = kit_ring_options(r, world, world > 1 ? next[r] : -1, world > 1 ? prev[r] : -1, options);
-        ck_assert_msg(ring_init(&rings[r], &o, &e) == 0, "%s", e.text);
+        opening.options[r] = kit_ring_options(r, world, world > 1 ? next[r] : -1, world > 1 ? prev[r] : -1, options);
+        memset(opening.key[r], 'a' + r, CRYPTO_KEY_BYTES);
+        if (!options->sealed)
+            continue;
+        opening.options[r].next_key = opening.key[r];
+        opening.options[r].prev_key = opening.key[options->link == KIT_DUPLEX ? r : (r + world - 1) % world];
     }
+    if (options->sealed && options->link == KIT_DUPLEX)
+        opening.options[1].next_key = opening.options[1].prev_key = opening.key[0];
+    kit_each_rank(world, open_ring, &opening);
+    for (int r = 0; r < world; r++)
+        ck_assert_msg(opening.rc[r] == 0, "%s", opening.e[r].text);
 }
 
 void kit_close_rings(struct ring *rings, int world)

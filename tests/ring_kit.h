@@ -17,6 +17,7 @@ enum kit_link {
 
 struct kit_options {
     enum kit_link link;
+    bool sealed;      /* TLS 1.3, a key of its own for each edge of the ring */
     int buffer_bytes; /* SO_SNDBUF and SO_RCVBUF; 0: the system's */
     size_t segment_bytes, direct_bytes;
     uint64_t timeout_ns; /* 0: 20 s */

@@ -5,7 +5,7 @@
  *     bench_ring listen=PORT ... / connect=HOST:PORT ...   one rank each, started by hand (IPv4 address)
  *
  * Options: segment=BYTES direct=BYTES (what ring.h calls segment_bytes and direct_bytes), sizes=4,1024,..., time=SECONDS
- * per size (default 1), pin=0|1 (rank r on CPU r, default 1 when both are here). Both sides take the same ones.
+ * per size (default 1), sealed=1 (TLS 1.3 with a key that everybody knows), pin=0|1 (rank r on CPU r, default 1 when both are here). Both sides take the same ones.
  *
  * Times are medians over calls of the slower rank; CPU seconds are of both ranks together, threads and kernel, per GB of
  * vector; wrong counts elements that differ from the exact sum. Bus bandwidth is size / time x 2 (N-1) / N.
@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
+#include "comm/crypto.h"
 #include "comm/ring.h"
 
 enum { CALLS_MAX = 20000, SIZES_MAX = 32 };
@@ -37,6 +38,7 @@ struct options {
     const char *connect_to;
     size_t segment_bytes, direct_bytes;
     double time_s;
+    int sealed;
     int pin; /* -1: not said */
     size_t sizes[SIZES_MAX];
     int n_sizes;
@@ -106,7 +108,7 @@ static void measure(struct ring *ring, float *data, size_t bytes, const struct o
     double each_s = both(ring, clock_seconds(from, clock_now_ns())) / 2;
     int calls = o->time_s / each_s > CALLS_MAX ? CALLS_MAX : o->time_s / each_s < 5 ? 5 : (int)(o->time_s / each_s);
     require(ring_barrier(ring, &call, &e), &e);
-    double cpu = cpu_seconds(), sum_s = 0, check_s = 0, move_s = 0, wait_s = 0;
+    double cpu = cpu_seconds(), sum_s = 0, check_s = 0, move_s = 0, wait_s = 0, seal_s = 0;
     for (int k = 0; k < calls; k++) {
         from = clock_now_ns();
         require(ring_allreduce(ring, data, n, &call, &e), &e);
@@ -115,17 +117,17 @@ static void measure(struct ring *ring, float *data, size_t bytes, const struct o
         check_s += (double)call.check_ns * 1e-9;
         move_s += (double)call.move_ns * 1e-9;
         wait_s += (double)call.wait_ns * 1e-9;
+        seal_s += (double)call.seal_ns * 1e-9;
     }
     cpu = both(ring, cpu_seconds() - cpu);
     if (ring->rank != 0)
         return;
     double median = stats_median(took_s, (size_t)calls), gb = (double)bytes * 1e-9 * calls;
-    printf("%11zu %7d %12.1f %10.1f %12.1f %9.1f %9.1f %10.3f %6.1f %6.1f %6.1f %6.1f %6.0f\n", bytes, calls,
+    double all_s = wait_s + move_s + sum_s + check_s + seal_s;
+    printf("%11zu %7d %12.1f %10.1f %12.1f %9.1f %9.1f %10.3f %6.1f %6.1f %6.1f %6.1f %6.1f %6.0f\n", bytes, calls,
            median * 1e6, stats_quantile_sorted(took_s, (size_t)calls, 0.05) * 1e6, took_s[calls - 1] * 1e6,
-           (double)bytes / median * 1e-6, (double)bytes / median * 1e-6, cpu / gb,
-           wait_s / (wait_s + move_s + sum_s + check_s) * 100, move_s / (wait_s + move_s + sum_s + check_s) * 100,
-           sum_s / (wait_s + move_s + sum_s + check_s) * 100, check_s / (wait_s + move_s + sum_s + check_s) * 100,
-           wrong);
+           (double)bytes / median * 1e-6, (double)bytes / median * 1e-6, cpu / gb, wait_s / all_s * 100,
+           move_s / all_s * 100, sum_s / all_s * 100, check_s / all_s * 100, seal_s / all_s * 100, wrong);
     fflush(stdout);
 }
 
@@ -145,6 +147,9 @@ static void run(int rank, int fd, const struct options *o)
         .segment_bytes = o->segment_bytes,
         .direct_bytes = o->direct_bytes,
     };
+    static const unsigned char key[CRYPTO_KEY_BYTES] = {1};
+    if (o->sealed)
+        options.next_key = options.prev_key = key;
     if (o->pin) {
         cpu_set_t set;
         CPU_ZERO(&set);
@@ -160,8 +165,8 @@ static void run(int rank, int fd, const struct options *o)
     if (!data || !took_s)
         die("memory");
     if (rank == 0)
-        printf("%11s %7s %12s %10s %12s %9s %9s %10s %6s %6s %6s %6s %6s\n", "bytes", "calls", "median us", "p5 us",
-               "max us", "alg MB/s", "bus MB/s", "CPU-s/GB", "wait%", "move%", "sum%", "crc%", "wrong");
+        printf("%11s %7s %12s %10s %12s %9s %9s %10s %6s %6s %6s %6s %6s %6s\n", "bytes", "calls", "median us", "p5 us",
+               "max us", "alg MB/s", "bus MB/s", "CPU-s/GB", "wait%", "move%", "sum%", "crc%", "seal%", "wrong");
     for (int i = 0; i < o->n_sizes; i++)
         measure(&ring, data, o->sizes[i], o, took_s);
     free(data);
@@ -233,6 +238,8 @@ static void parse(struct options *o, int argc, char **argv)
             o->time_s = atof(value);
         else if (!strcmp(argv[i], "pin"))
             o->pin = atoi(value);
+        else if (!strcmp(argv[i], "sealed"))
+            o->sealed = atoi(value);
         else if (!strcmp(argv[i], "sizes"))
             parse_sizes(o, value);
         else {
