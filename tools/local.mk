@@ -1,7 +1,7 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
-	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/examples/mlp.py \
+	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/examples/gpt.py doc/examples/mlp.py \
 	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh tools/testnet.sh \
 	tools/pytorch_profile.py tools/torch_step.py tools/variant.sh tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
