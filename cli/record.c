@@ -230,7 +230,7 @@ json_t *record_json(const struct record *r)
     }
     add_data(root, run);
     add_rate(root, r);
-    if (record_add_measured(root, r) || record_add_ranks(root, r)) {
+    if (record_add_measured(root, r) || record_add_timeline(root, r) || record_add_ranks(root, r)) {
         json_decref(root);
         return NULL;
     }

@@ -41,4 +41,9 @@ void record_add_samples(json_t *root, const struct run *run);
 int record_add_nodes(json_t *root, const struct record *r);
 int record_add_ranks(json_t *root, const struct record *r);
 
+/* What this rank did when in the steps that are kept; and of all ranks, as timeline, with nodes[].holds_up_s. After nodes.
+ * -1 if memory is out. */
+json_t *record_timeline(const struct run *run);
+int record_add_timeline(json_t *root, const struct record *r);
+
 #endif

@@ -128,6 +128,7 @@ json_t *record_report(const struct record *r)
         json_array_append_new(warnings, output_string(r->notes->text[i]));
     record_set(root, "node", node ? node : json_null());
     record_set(root, "warnings", warnings);
+    record_set(root, "timeline", record_timeline(r->run));
     if (r->err->code)
         output_set_error(root, r->err);
     return root;

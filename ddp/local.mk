@@ -5,4 +5,5 @@ libddpbench_a_SOURCES += \
 	ddp/shares.c ddp/shares.h \
 	ddp/spawn.c ddp/spawn.h \
 	ddp/step.c ddp/step.h \
-	ddp/team.c ddp/team.h
+	ddp/team.c ddp/team.h \
+	ddp/timeline.c ddp/timeline.h

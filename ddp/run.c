@@ -424,5 +424,6 @@ void run_fini(struct run *run)
     free(run->bucket);
     free(run->bucket_s);
     free(run->batch_of);
+    timeline_close(&run->timeline);
     memset(run, 0, sizeof *run);
 }

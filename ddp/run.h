@@ -28,6 +28,7 @@
 #include "base/stats.h"
 #include "ddp/reduce.h"
 #include "ddp/team.h"
+#include "ddp/timeline.h"
 #include "model/data.h"
 #include "model/net.h"
 
@@ -124,9 +125,10 @@ struct run {
     uint64_t planned_bytes;      /* net memory + batch buffers + samples + OpenBLAS's buffers, known before taking */
     int capacity, n;             /* timed samples */
     struct run_sample *sample;
-    double warmup_first_s; /* first warm-up step, which pays for page faults and thread start */
-    double *layer_s;       /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
-    double *ready_s;       /* [capacity][tensors]: seconds from the step's start to gradient ready */
+    double warmup_first_s;    /* first warm-up step, which pays for page faults and thread start */
+    double *layer_s;          /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
+    double *ready_s;          /* [capacity][tensors]: seconds from the step's start to gradient ready */
+    struct timeline timeline; /* some of the timed steps, event by event */
     int floor_n;
     double floor_s[RUN_FLOOR_MAX]; /* steps with the null kernels, i.e. matrix products only */
     double stamp_cost_ns;          /* measured cost of one time stamp */

@@ -103,7 +103,10 @@ int step_open(struct step_worker *w, struct run *run, struct err *e)
     if (run->spec.kind == MODEL_GPT)
         w->targets = (int32_t *)((char *)w->inputs + bytes / 2);
     rng_init(&w->rng, run->options.seed, 1000);
-    return run->options.team ? open_reduction(w, e) : 0;
+    if (run->options.team && open_reduction(w, e))
+        return -1;
+    struct timeline_shape shape = {(int)plan_layers(&run->spec), run->options.accum, run->buckets};
+    return timeline_open(&run->timeline, &shape, e);
 }
 
 void step_close(struct step_worker *w)
@@ -151,6 +154,7 @@ static int all_micro_batches(struct step_worker *w, struct reduce *reduce, int n
         *loss += net_step(&run->net, micro_inputs(w, k), targets, scale, k > 0) / (float)K;
         if (net_abandoned(&run->net))
             return err_set(e, ERR_PEER_LOST, "another rank was lost at step %d", number);
+        timeline_micro_batch(&run->timeline, run->net.trace.phase, run->net.trace.n, k, K, reduce != NULL);
         harvest(w);
     }
     uint64_t from = clock_now_ns();
@@ -218,6 +222,21 @@ static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row
     }
 }
 
+/* The step's layers and micro-batches are there already. */
+static void keep_timeline(const struct step_worker *w, uint64_t middle_ns, uint64_t end_ns)
+{
+    struct run *run = w->run;
+    struct timeline *t = &run->timeline;
+    const struct reduce *r = w->reduce;
+    timeline_layers(t, run->net.trace.phase, run->net.trace.n);
+    timeline_update(t, middle_ns, end_ns, r != NULL);
+    if (r && r->ids_call.end_ns)
+        timeline_bucket(t, -1, (uint64_t)r->positions_all * sizeof *r->ids, 0, &r->ids_call);
+    for (int b = 0; r && b < r->n; b++)
+        timeline_bucket(t, b, r->span[b].n * sizeof(float), r->overlap.record[b].ready_ns, &r->overlap.record[b].call);
+    timeline_end(t, end_ns);
+}
+
 static void keep_layers(const struct step_worker *w, uint64_t start_ns, int row)
 {
     struct run *run = w->run;
@@ -242,8 +261,12 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     size_t heap = heap_bytes();
     s->minor_faults = minor_faults();
     uint64_t start = clock_now_ns();
-    if (all_micro_batches(w, w->reduce, number, &s->loss, &exposed_ns, e))
+    if (row >= 0)
+        timeline_begin(&run->timeline, row, start);
+    if (all_micro_batches(w, w->reduce, number, &s->loss, &exposed_ns, e)) {
+        timeline_drop(&run->timeline);
         return -1;
+    }
     uint64_t middle = clock_now_ns();
     if (o->clip > 0)
         net_clip(&run->net, (float)o->clip);
@@ -255,6 +278,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     if (sent >= 0)
         s->sent_bytes = (double)(team_sent_bytes(o->team) - sent);
 
+    keep_timeline(w, middle, end);
     harvest(w);
     run->stamps_per_step += run->net.trace.ready_n * o->accum;
     s->step_s = clock_seconds(start, end);
