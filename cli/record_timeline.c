@@ -206,7 +206,8 @@ int record_add_timeline(json_t *root, const struct record *r)
     char kept[160], path[40];
     json_t *o = json_object(), *ranks = json_array(), *missing = json_object(); /* holds nulls that stand in ranks */
     json_array_append_new(ranks, record_timeline(run));
-    snprintf(kept, sizeof kept, "the first %d, the last %d, and of those between every one whose number is %d + a multiple of %d",
+    snprintf(kept, sizeof kept,
+             "the first %d, the last %d, and of those between every one whose number is %d + a multiple of %d",
              run->timeline.ends, run->timeline.ends, run->timeline.ends, run->timeline.stride);
     record_set_text(root, o, "kept", "timeline.kept", run->timeline.n ? kept : NULL, record_no_steps);
     record_set(o, "ranks", ranks);
