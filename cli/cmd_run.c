@@ -31,6 +31,7 @@
 #include "report/table.h"
 
 #define RATE_SECONDS 0.5
+#define SHORT_SHARE 0.03  /* of the time of an emulated link */
 #define STOLEN_SHARE 0.02 /* of the processor time of the run: worth a word */
 
 static volatile sig_atomic_t stop;
@@ -261,6 +262,19 @@ static void doubt_references(struct job *s)
                              "while that rate was measured");
 }
 
+/* After the ranks have left. */
+static void doubt_emulation(struct job *s)
+{
+    const struct pacer_cost *cost = &s->ranks.pacer.cost;
+    double share = cost->short_s / (cost->busy_s + cost->short_s);
+    if (s->options.emulate && share > SHORT_SHARE)
+        notes_add(
+            &s->notes,
+            "the emulated link stood idle for %.0f %% of the time in which it was wanted: this machine is too busy "
+            "to carry the rate asked for",
+            100 * share);
+}
+
 /* What makes the figures of this run doubtful, in words. */
 static void judge(struct job *s)
 {
@@ -302,6 +316,7 @@ static void execute(struct job *s)
                 s->run.n == 1 ? "" : "s");
     judge(s);
     ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
+    doubt_emulation(s);
     if (s->ranks.rank == 0)
         tell(s);
 }
@@ -335,6 +350,9 @@ static struct record make_record(struct job *s)
                        .here = s->ranks.here,
                        .local_addr = s->ranks.local_addr,
                        .same_host = s->ranks.same_host,
+                       .emulated = s->options.emulate,
+                       .link = &s->options.link,
+                       .pacer_cost = s->ranks.pacer.cost,
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
                        .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,

@@ -78,6 +78,9 @@ static const struct row {
      "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is "
      "exchanged, to "
      "see what the rest costs"},
+    {"emulate", "LINK", TEXT, AT(emulate), 0, 0, R, RANKS,
+     "pace what ranks send each other as a slower link would: rate=100Mbit,rtt=2ms,jitter=1ms,half-duplex (any of "
+     "them)"},
     {"verify", NULL, ON, AT(run.verify), 0, 0, R, RANKS,
      "compare the ranks' parameters after every step, also of large models"},
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
@@ -353,6 +356,11 @@ static int settle(struct options *o, struct err *e)
         return err_set(e, ERR_USAGE, "option --comm takes tcp, gloo, mpi or null, not '%.80s'", o->comm);
     if (backend_check(o->backend, e))
         return -1;
+    if (o->emulate && emulate_parse(&o->link, o->emulate, e))
+        return err_context(e, "option --emulate");
+    if (o->emulate && strcmp(o->comm, "tcp") != 0)
+        return err_set(e, ERR_USAGE, "--emulate paces the connections of --comm tcp; --comm %s has none of them",
+                       o->comm);
     if (o->run.batch && o->run.global_batch)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",

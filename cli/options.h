@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "comm/emulate.h"
 #include "ddp/run.h"
 
 /* Which commands an option belongs to. */
@@ -24,6 +25,8 @@ struct options {
     const char *dtype;                         /* "fp32" */
     const char *schedule, *comm;               /* "ddp" or "split"; a back-end */
     const struct backend *backend;             /* that one; it can be opened */
+    const char *emulate;                       /* as given; NULL: connections are left as they are */
+    struct emulate link;                       /* what it says */
     const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
     const char *peers;                         /* a list; NULL: not given */
     const char *results_dir, *label, *sysroot; /* NULL: not given */

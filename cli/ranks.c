@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/gemm.h"
 
@@ -11,6 +12,8 @@
  * in the middle of a long step and not waited for. */
 #define PATIENCE_WELL_S 20.0
 #define PATIENCE_FAILED_S 0.7
+
+#define DRAIN_S 15.0 /* for what is on an emulated link to arrive after the last step */
 
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
 {
@@ -20,6 +23,10 @@ int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
             return -1;
         if (ranks->peers.list.n > 0)
             ranks->world = ranks->peers.list.n + 1;
+        if (o->emulate && ranks->world == 1)
+            return err_set(
+                e, ERR_USAGE,
+                "--emulate slows the connections between ranks, and there is one rank: give --spawn N or --peers");
         return 0;
     }
     if (spawn_place_parse(&ranks->place, o->worker, e))
@@ -40,7 +47,8 @@ static int gather(struct ranks *ranks, const struct options *o, json_t *plan, co
     if (!ranks->report)
         return err_set(e, ERR_MEMORY, "no memory for %d ranks", ranks->world);
     if (ranks->here > 1) {
-        if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, e))
+        struct pacer *pacer = o->emulate ? &ranks->pacer : NULL;
+        if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, pacer, e))
             return -1;
         team->next_fd = ranks->spawn.next_fd;
         team->prev_fd = ranks->spawn.prev_fd;
@@ -62,11 +70,36 @@ static int gather(struct ranks *ranks, const struct options *o, json_t *plan, co
     return 0;
 }
 
+static void close_sockets(const struct team_options *team)
+{
+    close(team->next_fd);
+    if (team->prev_fd != team->next_fd)
+        close(team->prev_fd);
+}
+
+/* The ends of connections to other nodes. What comes in has been paced over there, unless both ways share one medium. */
+static int pace(struct ranks *ranks, const struct options *o, struct team_options *team, struct err *e)
+{
+    bool one = team->prev_fd == team->next_fd;
+    int result = pacer_insert(&ranks->pacer, &team->next_fd, PACER_OUT, e);
+    if (one)
+        team->prev_fd = team->next_fd;
+    else if (result == 0 && o->link.half_duplex)
+        result = pacer_insert(&ranks->pacer, &team->prev_fd, PACER_OUT, e);
+    if (result == 0)
+        result = pacer_start(&ranks->pacer, e);
+    if (result)
+        close_sockets(team);
+    return result;
+}
+
 int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e)
 {
     struct team_options team = {.rank = ranks->rank, .world = ranks->world, .backend = o->backend, .stop_fd = -1};
     if (ranks->world == 1)
         return 0;
+    if (o->emulate && pacer_open(&ranks->pacer, &o->link, o->run.seed + (uint64_t)ranks->rank, e))
+        return -1;
     if (ranks->rank > 0) {
         spawn_place_keep(&ranks->place);
         team.next_fd = ranks->place.next_fd;
@@ -74,6 +107,8 @@ int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, cons
     } else if (gather(ranks, o, plan, in, &team, e)) {
         return -1;
     }
+    if (o->emulate && ranks->here == 1 && pace(ranks, o, &team, e))
+        return -1;
     return team_open(&ranks->team, &team, e);
 }
 
@@ -107,9 +142,12 @@ static void leave_workers(struct ranks *ranks, const char *when, struct err *err
 void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes, struct err *err)
 {
     char when[64];
+    double patience_s = err->code == ERR_OK || err->code == ERR_INTERRUPTED ? DRAIN_S : 0;
     team_close(&ranks->team);
-    if (!ranks->spawn.world && !ranks->peers.open)
+    if (!ranks->spawn.world && !ranks->peers.open) { /* a worker */
+        pacer_close(&ranks->pacer, patience_s);
         return;
+    }
     const char *stage = run->stage ? run->stage : "preparing";
     if (strcmp(stage, "training") == 0)
         snprintf(when, sizeof when, "at step %d", run->n);
@@ -121,6 +159,7 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
         leave_workers(ranks, when, err);
     else
         peers_leave(&ranks->peers, when, ranks->report, err);
+    pacer_close(&ranks->pacer, patience_s);
     add_warnings(ranks, notes);
 }
 
@@ -129,6 +168,7 @@ void ranks_fini(struct ranks *ranks)
     team_close(&ranks->team);
     spawn_fini(&ranks->spawn);
     peers_fini(&ranks->peers);
+    pacer_close(&ranks->pacer, 0);
     for (int r = 1; r < ranks->world && ranks->report; r++)
         json_decref(ranks->report[r - 1]);
     free(ranks->report);

@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/peers.h"
+#include "comm/pacer.h"
 #include "ddp/spawn.h"
 #include "ddp/team.h"
 
@@ -29,16 +30,19 @@ struct ranks {
     const atomic_bool *lost;             /* a rank is lost; NULL: nobody watches */
     char local_addr[ADDRESS_TEXT_BYTES]; /* this node's on the way to the first of the others */
     bool same_host;
+    struct pacer pacer; /* --emulate: of all ranks here, or of this one's connections to other nodes */
     struct team team;
 };
 
-/* ERR_USAGE if a worker was not started by this program; else as peers_check(). */
+/* ERR_USAGE if a worker was not started by this program, or for an emulated link of one rank alone; else as
+ * peers_check(). */
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e);
 
 /* plan: what peers have to agree with; borrowed, NULL without peers. */
 int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e);
 
-/* err holds what ended the run, if anything did. Rank 0: a lost peer or a failed worker becomes the cause that the worker
+/* What was on an emulated link is delivered, and ranks->pacer.cost is known then. err holds what ended the run, if anything
+ * did. Rank 0: a lost peer or a failed worker becomes the cause that the worker
  * told or died of; the workers' warnings are added with their rank, each text once. run may not have been planned. */
 void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes, struct err *err);
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/notes.h"
+#include "comm/pacer.h"
 #include "ddp/run.h"
 #include "model/gemm.h"
 
@@ -41,6 +42,9 @@ struct record {
     int here;               /* ranks that share this node */
     const char *local_addr; /* with other ranks: this node's on the way to them; and whether they are on this node */
     bool same_host;
+    const char *emulated;         /* --emulate's text; NULL: connections are as they are */
+    const struct emulate *link;   /* what it says */
+    struct pacer_cost pacer_cost; /* what that cost here */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

@@ -314,18 +314,45 @@ static void add_speedup(json_t *root, const struct record *r)
     record_set(root, "speedup", o);
 }
 
+/* A link that is not real is told wherever results are read. */
+static void add_emulated(json_t *root, const struct record *r)
+{
+    const struct emulate *m = r->link;
+    const struct pacer_cost *cost = &r->pacer_cost;
+    char text[160];
+    if (!r->emulated) {
+        json_unknown(root, root, "emulated", "emulated", "the connections are as they are (no --emulate)");
+        return;
+    }
+    json_t *o = json_object();
+    record_set(o, "option", output_string(r->emulated));
+    record_set(o, "link", json_string(emulate_describe(text, sizeof text, m)));
+    record_set_num(root, o, "rate_bytes_per_s", "emulated.rate_bytes_per_s",
+                   m->rate_bytes_per_s > 0 ? m->rate_bytes_per_s : NAN, "no rate was asked for");
+    record_set(o, "rtt_s", json_real(m->rtt_s));
+    record_set(o, "jitter_s", json_real(m->jitter_s));
+    record_set(o, "half_duplex", json_boolean(m->half_duplex));
+    record_set(o, "pacer_cpu_s", json_real(cost->cpu_s));
+    record_set_num(root, o, "short_share", "emulated.short_share", cost->short_s / (cost->busy_s + cost->short_s),
+                   "nothing was paced by a rate");
+    record_set(root, "emulated", o);
+}
+
 int record_add_ranks(json_t *root, const struct record *r)
 {
     if (r->run->options.world == 1) {
         static const char *const between[] = {"link", "communication", "local_addr", "wire", "integrity"};
         for (size_t i = 0; i < sizeof between / sizeof *between; i++)
             json_unknown(root, root, between[i], between[i], "one node: no communication");
+        json_unknown(root, root, "emulated", "emulated", "one node: no communication");
         json_unknown(root, root, "speedup", "speedup", "one node: nothing to compare with");
         return 0;
     }
+    add_emulated(root, r);
     json_unknown(root, root, "link", "link",
-                 r->same_host ? "the ranks share a host: loopback is not measured as a link"
-                              : "this version does not measure links by themselves");
+                 r->emulated    ? "the link is emulated: see emulated"
+                 : r->same_host ? "the ranks share a host: loopback is not measured as a link"
+                                : "this version does not measure links by themselves");
     record_set_text(root, root, "local_addr", "local_addr", r->local_addr, "no other rank was reached");
     record_set(root, "wire", json_string("clear"));
     record_set(root, "integrity", json_string("crc32c"));

@@ -43,6 +43,7 @@ static const struct member {
     {"eval", "eval", VALUE},           {"drop_last", "drop-last", SWITCH},
     {"floor", "no-floor", SWITCH_OFF}, {"baseline", "no-baseline", SWITCH_OFF},
     {"verify", "verify", SWITCH},      {"comm", "comm", VALUE},
+    {"emulate", "emulate", VALUE},
 };
 
 enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128 };
@@ -106,6 +107,7 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
     put(p, "baseline", json_boolean(o->baseline));
     put(p, "verify", json_boolean(o->verify));
     put(p, "comm", json_string(options->comm));
+    put(p, "emulate", text_or_null(options->emulate));
     return p;
 }
 

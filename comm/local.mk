@@ -11,12 +11,15 @@ libddpbench_a_SOURCES += \
 	comm/crypto.c comm/crypto.h \
 	comm/datalink.c comm/datalink.h \
 	comm/dial.c comm/dial.h \
+	comm/emulate.c comm/emulate.h \
 	comm/flow.c comm/flow.h \
 	comm/frame.c comm/frame.h \
 	comm/greeting.c comm/greeting.h \
 	comm/guest.c comm/guest.h \
 	comm/keystore.c comm/keystore.h \
+	comm/loopback.c comm/loopback.h \
 	comm/overlap.c comm/overlap.h \
+	comm/pacer.c comm/pacer.h comm/pacer_lane.c comm/pacer_lane.h \
 	comm/peer_list.c comm/peer_list.h \
 	comm/peer_text.c comm/peer_text.h \
 	comm/ring.c comm/ring.h \

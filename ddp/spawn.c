@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/loopback.h"
 
 extern char **environ;
 
@@ -35,50 +35,6 @@ static int no_socket(struct err *e)
     bool resource = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     return err_set(e, resource ? ERR_MEMORY : ERR_UNAVAILABLE, "cannot connect ranks over loopback: %s",
                    strerror(errno));
-}
-
-static bool same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
-{
-    return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
-}
-
-/* Whoever else on this host found the port first is turned away. */
-static int accept_from(int server, int client)
-{
-    struct sockaddr_in own, peer;
-    socklen_t size = sizeof own;
-    if (getsockname(client, (struct sockaddr *)&own, &size))
-        return -1;
-    for (;;) {
-        size = sizeof peer;
-        int fd = accept4(server, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
-        if (fd < 0 && errno == EINTR)
-            continue;
-        if (fd < 0 || same_address(&own, &peer))
-            return fd;
-        close(fd);
-    }
-}
-
-/* Two ends of one TCP connection. */
-static int connect_pair(int fd[static 2])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fd[1] = -1;
-    if (server >= 0 && fd[0] >= 0 && bind(server, (struct sockaddr *)&address, size) == 0 && listen(server, 4) == 0 &&
-        getsockname(server, (struct sockaddr *)&address, &size) == 0 &&
-        connect(fd[0], (struct sockaddr *)&address, size) == 0)
-        fd[1] = accept_from(server, fd[0]);
-    int error = errno;
-    if (server >= 0)
-        close(server);
-    if (fd[0] >= 0 && fd[1] < 0)
-        close(fd[0]);
-    errno = error;
-    return fd[1] < 0 ? -1 : 0;
 }
 
 struct ring_fds { /* of each rank */
@@ -101,25 +57,24 @@ static void close_rank(struct ring_fds *ring, int rank)
 }
 
 /* Two ranks share one connection, which carries both directions. */
-static int connect_ring(struct ring_fds *ring, int world)
+static int connect_ring(struct ring_fds *ring, int world, struct pacer *pacer, struct err *e)
 {
-    int fd[2];
+    int fd[2], connections = world == 2 ? 1 : world;
     for (int r = 0; r < world; r++)
         ring->next[r] = ring->prev[r] = -1;
-    if (world == 2) {
-        if (connect_pair(fd))
-            return -1;
-        ring->next[0] = ring->prev[0] = fd[0];
-        ring->next[1] = ring->prev[1] = fd[1];
-        return 0;
-    }
-    for (int r = 0; r < world; r++) {
-        if (connect_pair(fd))
-            return -1;
+    for (int r = 0; r < connections; r++) {
+        if (loopback_pair(fd))
+            return no_socket(e);
         ring->next[r] = fd[0];
         ring->prev[(r + 1) % world] = fd[1];
+        if (pacer && pacer_insert(pacer, &ring->next[r], PACER_LINK, e))
+            return -1;
     }
-    return 0;
+    if (world == 2) {
+        ring->prev[0] = ring->next[0];
+        ring->next[1] = ring->prev[1];
+    }
+    return pacer ? pacer_start(pacer, e) : 0;
 }
 
 /* ---- processes ---- */
@@ -257,7 +212,7 @@ static int start_watching(struct spawn *s, struct err *e)
     return rc ? err_set(e, ERR_MEMORY, "no thread to watch the ranks: %s", strerror(rc)) : 0;
 }
 
-int spawn_start(struct spawn *s, int world, char *const *argv, struct err *e)
+int spawn_start(struct spawn *s, int world, char *const *argv, struct pacer *pacer, struct err *e)
 {
     *s = (struct spawn){.world = world, .next_fd = -1, .prev_fd = -1};
     pthread_condattr_t attribute;
@@ -276,7 +231,7 @@ int spawn_start(struct spawn *s, int world, char *const *argv, struct err *e)
     for (int i = 0; i < world - 1; i++)
         s->worker[i].control = -1;
     struct ring_fds ring = {fds, fds + world};
-    int result = connect_ring(&ring, world) ? no_socket(e) : start_all(s, &ring, argv, e);
+    int result = connect_ring(&ring, world, pacer, e) ? -1 : start_all(s, &ring, argv, e);
     if (result == 0)
         result = start_watching(s, e);
     if (result == 0) {

@@ -1,7 +1,7 @@
 /*
  * ddp/spawn.h - the ranks of a run on this node: one process each, started, watched and gathered by rank 0.
  *
- *     spawn_start(&s, world, argv, e)            rank 0 is the caller; argv: the workers' arguments
+ *     spawn_start(&s, world, argv, NULL, e)      rank 0 is the caller; argv: the workers' arguments
  *     ... spawn_lost(&s) turns true when a worker has died or failed ...
  *     spawn_gather(&s, seconds)                  after the own connections are closed: all workers are gone after this
  *     s.worker[r - 1].report                     what rank r said, or NULL
@@ -35,6 +35,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "comm/pacer.h"
 
 struct spawn_worker {
     pid_t pid;
@@ -65,8 +66,8 @@ struct spawn_place {
     int rank, world, control_fd, next_fd, prev_fd;
 };
 
-/* argv ends with NULL. ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
-int spawn_start(struct spawn *s, int world, char *const *argv, struct err *e);
+/* argv ends with NULL. pacer: the connections between ranks pass through it, and it is started; NULL: they do not. ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
+int spawn_start(struct spawn *s, int world, char *const *argv, struct pacer *pacer, struct err *e);
 
 static inline bool spawn_lost(const struct spawn *s)
 {

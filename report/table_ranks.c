@@ -157,8 +157,21 @@ static void speedup(struct table_page *p)
     fprintf(p->f, " %s; scaling %.0f %%\n", p->unit.name, 100 * table_num(s, "scaling", NULL));
 }
 
+static void emulated(struct table_page *p)
+{
+    const char *link = json_string_value(table_at(p->d, "emulated", "link", NULL));
+    if (!link)
+        return;
+    fprintf(p->f, "%s", p->alert);
+    table_label(p, "emulated");
+    fprintf(p->f, "%s", p->alert);
+    table_put(p, link);
+    fprintf(p->f, ": not a real link%s\n", p->plain);
+}
+
 void table_ranks(struct table_page *p)
 {
+    emulated(p);
     traffic(p);
     buckets(p);
     ranks(p);

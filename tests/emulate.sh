@@ -1,0 +1,131 @@
+# Runs over an emulated link: they train what they train without it, they take the time that the link takes, they say that it is
+# not real, and they end as they do without it.
+. "$TOP_SRCDIR/tests/lib.sh"
+
+json_at="$(dirname "$DDPBENCH")/tests/json_at"
+[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
+cd "$scratch" || exit 99
+export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+
+value()
+{
+    "$json_at" "$1" "$2"
+}
+
+at()
+{
+    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
+}
+
+# train OUTPUT ARGUMENT...
+train()
+{
+    to=$1
+    shift
+    status=0
+    "$DDPBENCH" --seq 32 --batch 1 --warmup 0 --no-floor --no-baseline --threads 1 --json "$@" >"$to" 2>err || status=$?
+    is "trains: $*" $status 0
+    [ $status -eq 0 ] || sed 's/^/# /' err
+}
+
+train plain --spawn 2 --steps 2
+train slow --spawn 2 --steps 2 --emulate rate=200Mbit,rtt=1ms
+train half --spawn 2 --steps 1 --emulate rate=200Mbit,half-duplex
+is 'the same training' "$(value slow parameter_checksum)" "$(value plain parameter_checksum)"
+
+# two ranks send the gradient once each way: 42.98 MB at 25 MB/s; half-duplex both share that
+# shellcheck disable=SC2317 # called by holds
+spans()
+{
+    awk -v s="$1" -v least="$2" -v most="$3" 'BEGIN { print s; exit !(s >= least && s <= most) }'
+}
+holds 'an exchange takes what the rate says' spans "$(value slow communication.total_s)" 1.70 2.2
+holds 'twice that when both ways share it' spans "$(value half communication.total_s)" 3.25 4.2
+
+# --- it is told everywhere ---
+at plain emulated null
+at slow emulated.rate_bytes_per_s 25000000.0
+at slow emulated.rtt_s 0.001
+at slow emulated.half_duplex false
+at half emulated.half_duplex true
+at slow emulated.option rate=200Mbit,rtt=1ms
+at slow link null
+holds 'its cost is known' spans "$(value slow emulated.pacer_cpu_s)" 0.001 10
+"$DDPBENCH" --spawn 2 --model linear-10x2 --steps 2 --no-floor --emulate rtt=5ms >table 2>err
+holds 'in the table' grep -q '^emulated .*rtt 5 ms: not a real link' table
+
+# --- refused before anything starts ---
+refused()
+{
+    status=0
+    pattern=$1
+    shift
+    "$DDPBENCH" "$@" >out 2>err || status=$?
+    is "refused: $*" $status 64
+    holds "because: $pattern" grep -q -- "$pattern" err
+    is 'in one line' "$(wc -l <err)" 1
+}
+refused 'unit' --spawn 2 --emulate rate=1000
+refused 'has a comma' --spawn 2 --emulate rate=941,5Mbit
+refused 'outside' --spawn 2 --emulate rate=0Mbit
+refused 'none of' --spawn 2 --emulate bw=1Gbit
+refused 'one rank' --emulate rate=1Gbit
+refused 'comm tcp' --spawn 2 --comm null --emulate rate=1Gbit
+
+# --- ends ---
+begin()
+{
+    rm -f err
+    "$DDPBENCH" --spawn 3 --batch 1 --seq 32 --steps 1000 --warmup 0 --no-floor --no-baseline --results-dir cut --threads 1 \
+        --emulate rate=2.5Gbit,rtt=2ms,jitter=1ms --json >out 2>err &
+    pid=$!
+    tries=0
+    until grep -q '^plan' err 2>/dev/null || [ $tries -ge 300 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    sleep 3
+    workers=$(ps -o pid= --ppid $pid)
+}
+begin
+# shellcheck disable=SC2086 # several processes
+kill -INT $pid $workers
+status=0
+wait $pid || status=$?
+is 'Ctrl-C' $status 130
+at out status interrupted
+holds 'the steps until then are kept' test "$(value out nodes.2.summary.step_s.n)" -gt 0
+
+begin
+kill -KILL "$(echo "$workers" | awk 'NR == 1 { print $1 }')"
+status=0
+wait $pid || status=$?
+is 'a killed worker' $status 75
+holds 'is named' grep -Eq 'rank [12] was ended by SIGKILL' err
+# shellcheck disable=SC2086
+holds 'nobody is left' awk -v left="$(ps -o stat= -p "$(echo $workers | tr ' ' ,)" | grep -cv Z)" 'BEGIN { exit left }'
+
+# --- nodes that serve pace their own ends ---
+head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >key
+chmod 600 key
+export XDG_STATE_HOME="$scratch/state"
+for mode in rate=200Mbit rate=200Mbit,half-duplex; do
+    : >log
+    "$DDPBENCH" serve --port 0 --once --key-file key --threads 1 2>log &
+    server=$!
+    tries=0
+    until grep -q 'on port' log || [ $tries -ge 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' log)
+    train peers --peers "127.0.0.1:$port" --test-this-host --key-file key --steps 1 --emulate $mode
+    [ $status -eq 0 ] || kill $server
+    wait $server
+    is "the server's end" $? 0
+    case $mode in
+    *half*) holds 'both ways share the rate' spans "$(value peers communication.total_s)" 3.25 4.4 ;;
+    *) holds 'the rate holds between nodes' spans "$(value peers communication.total_s)" 1.65 2.3 ;;
+    esac
+done
+finish
