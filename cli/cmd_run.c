@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/predict_run.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/record.h"
@@ -372,6 +373,8 @@ static json_t *document(struct job *s)
     r.blas = blas_choice_json(&s->blas);
     r.usable_cpus = json_incref(json_object_get(r.machine, "usable_cpus"));
     json_t *d = record_json(&r);
+    if (d)
+        predict_run_add(d, NULL, NULL);
     json_decref(r.machine);
     json_decref(r.blas);
     json_decref(r.usable_cpus);

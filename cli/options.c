@@ -18,12 +18,12 @@
 #include "comm/peer_list.h"
 
 enum kind { INT, U64, REAL, TEXT, ON, OFF };
-enum group { NETWORK = 1, DURATION, DATA, RANKS, NODE, OUTPUT, OTHER };
+enum group { PREDICT = 1, NETWORK, DURATION, DATA, RANKS, NODE, OUTPUT, OTHER };
 enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
 
-enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS };
+enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT };
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -34,6 +34,31 @@ static const struct row {
     enum group group;
     const char *help; /* NULL: not listed */
 } rows[] = {
+    {"nodes", "LIST", TEXT, AT(predict.nodes), 0, 0, T, PREDICT, "numbers of nodes: 2 (default), 2,4,8, 1-16"},
+    {"link", "RATE", TEXT, AT(predict.link), 0, 0, T, PREDICT,
+     "what the link carries as TCP payload: 941.5Mbit, 117.7MB/s, or 100M-eth, 1G-eth, 2.5G-eth, 10G-eth, wifi "
+     "(default: 1G-eth, assumed)"},
+    {"rtt", "T", TEXT, AT(predict.rtt), 0, 0, T, PREDICT, "its round trip: 200us, 3ms (default: assumed)"},
+    {"link-run", "FILE", TEXT, AT(predict.link_run), 0, 0, T, PREDICT, "a link that was measured, in place of --link"},
+    {"partner", "RUN", TEXT, AT(predict.partner), 0, 0, T, PREDICT,
+     "a run of one of the other nodes (default: they are like this one)"},
+    {"what-if", "K=V,..", TEXT, AT(predict.what_if), 0, 0, T, PREDICT,
+     "also with these changes: bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=bf16 schedule=split "
+     "bucket-mb=X optimizer=bucket in-flight=N reserve-core=yes partner=X slow-node=X slow-nic=RATE throttle=X"},
+    {"target", "X", REAL, AT(predict.target), 0.01, 4096, T, PREDICT,
+     "the speed-up that the questions turned round are about (default 1: break-even)"},
+    {"goal-steps", "N", INT, AT(predict.goal_steps), 1, 1000000000, T, PREDICT, "a job of N steps in hours"},
+    {"model", "NAME", TEXT, AT(predict.model), 0, 0, T, PREDICT, "the newest run of this model, or its bytes"},
+    {"step-s", "S[,S]", TEXT, AT(predict.step_s), 0, 0, T, PREDICT,
+     "no run: a step of this node alone takes S seconds, one of the others the second value"},
+    {"bytes", "N", REAL, AT(predict.bytes), 0, 1e15, T, PREDICT, "no run: gradient bytes of a step"},
+    {"overlap", "NAME", TEXT, AT(predict.overlap), 0, 0, T, PREDICT,
+     "buckets (default with a run): as gradients become ready; none (always with --step-s): communication after "
+     "computing"},
+    {"score", NULL, ON, AT(predict.score), 0, 0, T, PREDICT,
+     "no prediction: how those in saved runs compare with what was measured"},
+    {"seed", "N", U64, AT(run.seed), 0, 0, T, PREDICT, "of the draws (default 1)"},
+
     {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I, NETWORK,
      "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
     {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK,
@@ -70,9 +95,9 @@ static const struct row {
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
      "divide the global batch in these proportions (default: equally)"},
-    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R, RANKS,
+    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R | T, RANKS,
      "size of a gradient bucket in MiB, as PyTorch's bucket_cap_mb (default: 1 for the first, 25 for the others)"},
-    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R, RANKS,
+    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
      "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is "
@@ -102,13 +127,13 @@ static const struct row {
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | P | I | S | Q, OUTPUT, "print one JSON document instead of a table"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q, OUTPUT, "print one JSON document instead of a table"},
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T, OUTPUT,
      "save the result here (default: ./results if it is there and writable, else the XDG data folder)"},
     {"label", "TEXT", TEXT, AT(label), 0, 0, R, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | P | I | S | Q, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | P | I | S | Q, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q, OTHER, "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
@@ -125,6 +150,7 @@ static const struct row {
 enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
 
 static const char *const headings[] = {
+    [PREDICT] = "What is predicted:",
     [NETWORK] = "What is trained:",
     [DURATION] = "How long:",
     [DATA] = "Data and weights:",
@@ -154,6 +180,7 @@ static const struct options defaults = {
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
+    .predict = {.bytes = NAN, .target = 1},
 };
 
 static const struct row *find(const char *name, size_t length, int command)

@@ -17,7 +17,23 @@
 #include "ddp/run.h"
 
 /* Which commands an option belongs to. */
-enum options_of { OPTIONS_RUN = 1, OPTIONS_PROBE = 2, OPTIONS_INFO = 4, OPTIONS_SERVE = 8, OPTIONS_PEERS = 16 };
+enum options_of {
+    OPTIONS_RUN = 1,
+    OPTIONS_PROBE = 2,
+    OPTIONS_INFO = 4,
+    OPTIONS_SERVE = 8,
+    OPTIONS_PEERS = 16,
+    OPTIONS_PREDICT = 128
+};
+
+/* What is to be predicted. */
+struct predict_options {
+    const char *model, *nodes, *link, *rtt, *link_run, *what_if, *step_s, *overlap, *partner; /* NULL: not given */
+    double bytes;                                                                             /* NaN: not given */
+    double target;
+    int goal_steps; /* 0: not given */
+    bool score;
+};
 
 struct options {
     struct run_options run;                    /* threads, memory_limit_*, stop, rank and team are the caller's */
@@ -36,6 +52,7 @@ struct options {
     double wait_s;                             /* serve: 0: for ever */
     const char *key_file, *iface, *test_plan;  /* NULL: not given */
     double peer_timeout_s;
+    struct predict_options predict;
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

@@ -201,7 +201,7 @@ static void add_end(json_t *root, const struct record *r)
         json_unknown(root, root, "throttled_periods", "throttled_periods",
                      r->throttled_reason ? r->throttled_reason : "unknown");
     add_disturbances(root, r);
-    json_unknown(root, root, "prediction", "prediction", "this version does not predict");
+    json_unknown(root, root, "prediction", "prediction", "nothing was predicted");
     json_t *warnings = json_array();
     for (int i = 0; i < r->notes->n; i++)
         json_array_append_new(warnings, output_string(r->notes->text[i]));

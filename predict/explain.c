@@ -102,27 +102,25 @@ int explain_changes(const struct scenario *s, const struct outcome *o, const str
 {
     static const struct {
         const char *name;
-        double rate, tokens, wire, contention;
+        double rate, tokens, wire;
         int accum;
-        bool by_bucket;
+        bool reserve, by_bucket;
     } list[] = {
-        {"bw=2.5x", 2.5, 1, 1, 1, 1, false},    {"tokens=2x", 1, 2, 1, 1, 1, false},
-        {"tokens=4x", 1, 4, 1, 1, 1, false},    {"accum=2x", 1, 1, 1, 1, 2, false},
-        {"accum=4x", 1, 1, 1, 1, 4, false},     {"wire=bf16", 1, 1, 0.5, 1, 1, false},
-        {"reserve-core", 1, 1, 1, 0, 1, false}, {"optimizer=bucket", 1, 1, 1, 1, 1, true},
+        {"bw=2.5x", 2.5, 1, 1, 1, false, false},   {"tokens=2x", 1, 2, 1, 1, false, false},
+        {"tokens=4x", 1, 4, 1, 1, false, false},   {"accum=2x", 1, 1, 1, 2, false, false},
+        {"accum=4x", 1, 1, 1, 4, false, false},    {"wire=bf16", 1, 1, 0.5, 1, false, false},
+        {"reserve-core", 1, 1, 1, 1, true, false}, {"optimizer=bucket", 1, 1, 1, 1, false, true},
     };
     int n = 0;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct scenario c = *s;
         if ((list[i].by_bucket && s->optimizer_by_bucket) || (list[i].wire < 1 && s->wire_scale < 1) ||
-            (list[i].contention < 1 &&
-             (s->contention_scale <= 0 || s->link.cpu_s_per_byte <= 0 || s->own->free_cores > 0)))
+            (list[i].reserve && !scenario_reserve_core(&c)))
             continue;
         if (list[i].rate > 1)
             inverse_set_rate(&c, link_model_rate(&s->link) * list[i].rate);
         c.token_scale *= list[i].tokens;
         c.wire_scale *= list[i].wire;
-        c.contention_scale *= list[i].contention;
         c.accum = (s->accum > 0 ? s->accum : s->own->accum) * list[i].accum;
         c.optimizer_by_bucket |= list[i].by_bucket;
         if (try_change(&change[n++], list[i].name, &c, o, e))

@@ -23,7 +23,10 @@ struct profile {
     int accum;      /* micro-batches per update */
     double tokens;  /* per update */
     int free_cores; /* usable by the process and not computing */
+    int threads;    /* that compute; 0: unknown */
 };
+
+enum { PROFILE_STEPS_MAX = 2000 }; /* more say nothing new about a run of some ten steps */
 
 /* n steps of zeros to fill in. ERR_DATA if n < 1. */
 int profile_init(struct profile *p, int n, struct err *e);

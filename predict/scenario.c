@@ -33,6 +33,16 @@ void scenario_init(struct scenario *s, const struct profile *own, const struct p
                            .seed = 1};
 }
 
+bool scenario_reserve_core(struct scenario *s)
+{
+    int threads = s->own->threads;
+    if (threads < 2 || s->own->free_cores > 0)
+        return false;
+    s->contention_scale = 0;
+    s->throttle_scale *= (double)threads / (threads - 1);
+    return true;
+}
+
 /* ---- who works how much ---- */
 
 const struct profile *scenario_profile(const struct scenario *s, int node)
@@ -76,7 +86,7 @@ static struct profile_step scaled(const struct scenario *s, int node, struct pro
 
 static struct profile_step medians(const struct profile *p, double *scratch)
 {
-    struct profile_step m;
+    struct profile_step m = {0};
     double *to[] = {&m.forward_s, &m.backward_s, &m.optimizer_s};
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < p->n; i++)

@@ -42,7 +42,7 @@ struct scenario {
     double token_scale;          /* tokens per node and update, relative to the profile; 1 */
     int accum;                   /* micro-batches per update; 0: the profile's. Tokens grow with it */
     double wire_scale;           /* bytes on the wire, relative to fp32; 1 */
-    double contention_scale;     /* processor cost of communication, relative to the link's; 1. 0: a core is reserved */
+    double contention_scale;     /* processor cost of communication, relative to the link's; 1 */
     double throttle_scale;       /* every node computes so many times slower, but not the baseline; 1 */
     bool optimizer_by_bucket;
     int in_flight;       /* buckets under way at a time; 1 */
@@ -73,6 +73,10 @@ struct outcome {
 
 void scenario_init(struct scenario *s, const struct profile *own, const struct plan *plan,
                    const struct link_model *link);
+/* One of the computing threads gives its core to communication: nothing is taken from computing any more, which has one
+ * thread less (taken to cost its share of the speed). Returns false if there is no such thread, or a core is free anyway. */
+bool scenario_reserve_core(struct scenario *s);
+
 int scenario_run(const struct scenario *s, struct outcome *out, struct err *e);
 
 /* How much slower node i computes than its profile says, and the profile it follows. */

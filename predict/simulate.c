@@ -274,9 +274,9 @@ static void several_at_a_time(struct sim *s)
             s->events += (uint64_t)s->nodes;
         }
         bool active = flying > 0;
-        double whole, unused, dt = until_finish(s, active), speed = 1;
+        double unused, dt = until_finish(s, active), speed = 1;
         if (active) {
-            whole = whole_ring_s(s, 1e6, true, &unused);
+            double whole = whole_ring_s(s, 1e6, true, &unused);
             speed = whole > 0 ? whole_ring_s(s, 1e6, false, &unused) / whole : 1;
         }
         if (next < s->buckets && flying < s->in_flight)

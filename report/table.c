@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "report/table_parts.h"
+#include "report/table_predict.h"
 
 json_t *table_at(const json_t *o, ...)
 {
@@ -345,6 +346,7 @@ char *table_render(const json_t *document, const struct table_style *style)
     if (table_num(document, "world", NULL) > 1)
         table_ranks(&p);
     memory(&p);
+    table_twin(&p);
     if (style->warnings)
         warnings(&p);
     if (fclose(p.f) != 0) {

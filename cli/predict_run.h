@@ -1,0 +1,22 @@
+/*
+ * cli/predict_run.h - the `prediction` of a run's own document.
+ *
+ * A run of one node ends with what a twin node would bring. A run with peers predicts before it starts, from a saved run of
+ * this node and a measured link, so that the result can be scored: `bench predict --score`.
+ */
+#ifndef CLI_PREDICT_RUN_H
+#define CLI_PREDICT_RUN_H
+
+#include "base/json.h"
+#include "ddp/run.h"
+
+/* Puts a prediction into the document: made if there is one (it is taken over), else of a twin if this was one node, else null
+ * with why (NULL: nobody asked for one). Never fails: what cannot be predicted is null with a reason. */
+void predict_run_add(json_t *document, json_t *made, const char *why);
+
+/* Before a run with others. profile: the newest saved run of one node in folder that trained the same model with the same
+ * batch, sequence, accumulation and threads; link: a document of the link command, borrowed. Returns what
+ * predict_run_add() takes, or NULL with the reason in e. */
+json_t *predict_run_before(const struct run *run, const char *folder, const json_t *link, struct err *e);
+
+#endif

@@ -1,0 +1,267 @@
+/* cli/predict_source.c - see predict_source.h. Start at predict_source_run(). */
+#include "cli/predict_source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/runs.h"
+
+static double number(const json_t *o, const char *a, const char *b)
+{
+    const json_t *v = json_object_get(o, a);
+    if (b)
+        v = json_object_get(v, b);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* ---- the plan ---- */
+
+/* Point of the last backward pass at which a tensor's gradient is complete. From the start of the step to it come
+ * K-1 whole micro-batches and the last one's forward pass. */
+static double point_of(const struct predict_source *s, const char *tensor)
+{
+    const json_t *list = json_object_get(s->document, "gradients"), *summary = json_object_get(s->document, "summary");
+    double forward = number(json_object_get(summary, "forward_s"), "median", NULL);
+    double backward = number(json_object_get(summary, "backward_s"), "median", NULL);
+    int K = s->profile.accum;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *g = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(g, "name"));
+        if (!name || strcmp(name, tensor) != 0)
+            continue;
+        double ready = number(json_object_get(g, "ready_s"), "median", NULL);
+        double point = (ready - ((K - 1) * (forward + backward) + forward) / K) / (backward / K);
+        return isfinite(point) ? fmin(1, fmax(0, point)) : 1;
+    }
+    return 1; /* not recorded: the end is safe */
+}
+
+static void fill_bucket(const struct predict_source *s, const struct reduce *r, int b, struct plan_bucket *to)
+{
+    const struct layout *l = s->layout;
+    const struct tensor *wte = l->wte >= 0 ? &l->tensor[l->wte] : NULL;
+    *to = (struct plan_bucket){.ready = 1, .bytes = (double)(r->bucket[b].count * sizeof(float))};
+    if (b == r->rows_bucket && wte) {
+        to->bytes = (double)(wte->count * sizeof(float));
+        to->bytes_per_token = (double)((size_t)wte->cols * sizeof(float));
+    } else if (b == r->head_bucket && l->lnf_w >= 0) {
+        to->ready = point_of(s, l->tensor[l->lnf_w].name); /* complete right after the head */
+    } else if (r->bucket[b].last >= 0) {
+        to->ready = point_of(s, l->tensor[r->bucket[b].last].name);
+    }
+}
+
+int predict_source_plan(const struct predict_source *s, struct plan *plan, enum reduce_schedule schedule,
+                        double bucket_mib, struct err *e)
+{
+    struct reduce *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
+    reduce_plan(r, s->layout, schedule, bucket_mib);
+    if (plan_init(plan, r->n, e)) {
+        free(r);
+        return -1;
+    }
+    for (int b = 0; b < r->n; b++)
+        fill_bucket(s, r, b, &plan->bucket[b]);
+    for (int b = 1; b < r->n; b++) /* they are sent in this order */
+        plan->bucket[b].ready = fmax(plan->bucket[b].ready, plan->bucket[b - 1].ready);
+    plan->parameter_bytes = (double)(s->layout->params * sizeof(float));
+    if (schedule == SCHEDULE_SPLIT)
+        plan->blocking_bytes_per_token = sizeof(float); /* the ids */
+    free(r);
+    return 0;
+}
+
+static int find_layout(struct predict_source *s, const char *model, struct err *e)
+{
+    struct model_spec spec;
+    if (model_spec_find(&spec, model, e))
+        return -1;
+    s->layout = malloc(sizeof *s->layout);
+    if (!s->layout)
+        return err_set(e, ERR_MEMORY, "no memory for the list of tensors");
+    snprintf(s->model, sizeof s->model, "%s", spec.name);
+    return layout_init(s->layout, &spec, e);
+}
+
+/* ---- a run ---- */
+
+static int cores_of(const json_t *d)
+{
+    double cores = number(json_object_get(d, "machine"), "usable_cores", NULL);
+    double quota = number(json_object_get(json_object_get(d, "machine"), "limits"), "cpu_quota", NULL);
+    if (isfinite(quota) && quota >= 1)
+        cores = fmin(cores, floor(quota));
+    return isfinite(cores) && cores >= 1 && cores < 1e6 ? (int)cores : 0;
+}
+
+static bool usable(const json_t *sample)
+{
+    double f = number(sample, "forward_s", NULL), b = number(sample, "backward_s", NULL);
+    double o = number(sample, "optimizer_s", NULL);
+    return f >= 0 && b >= 0 && o >= 0 && f + b + o > 0 && !json_is_null(json_object_get(sample, "loss"));
+}
+
+static int fill_steps(struct predict_source *s, const char *path, struct err *e)
+{
+    const json_t *list = json_object_get(s->document, "samples");
+    size_t total = json_array_size(list), first = total;
+    int n = 0;
+    while (first > 0 && n < PROFILE_STEPS_MAX) /* the last ones: the steadiest */
+        n += usable(json_array_get(list, --first));
+    if (n == 0)
+        return err_set(e, ERR_DATA, "%.300s holds no timed step with its parts, so nothing can be predicted from it",
+                       path);
+    if (profile_init(&s->profile, n, e))
+        return -1;
+    n = 0;
+    for (size_t i = first; i < total; i++) {
+        const json_t *sample = json_array_get(list, i);
+        if (usable(sample))
+            s->profile.step[n++] =
+                (struct profile_step){number(sample, "forward_s", NULL), number(sample, "backward_s", NULL),
+                                      number(sample, "optimizer_s", NULL)};
+    }
+    return 0;
+}
+
+static int fill_shape(struct predict_source *s, const char *path, struct err *e)
+{
+    const json_t *model = json_object_get(s->document, "model");
+    double tokens = number(model, "tokens_per_step", NULL), accum = number(model, "accum", NULL);
+    double threads = number(json_array_get(json_object_get(s->document, "nodes"), 0), "threads", NULL);
+    if (!(tokens >= 1 && tokens < 1e15 && accum >= 1 && accum <= 1 << 20))
+        return err_set(e, ERR_DATA, "%.300s does not say how many tokens a step had", path);
+    s->profile.tokens = tokens;
+    s->profile.accum = (int)accum;
+    s->threads = threads >= 1 && threads < 1e6 ? (int)threads : 0;
+    s->cores = cores_of(s->document);
+    s->profile.threads = s->threads;
+    s->profile.free_cores = s->cores > s->threads && s->threads > 0 ? s->cores - s->threads : 0;
+    return 0;
+}
+
+int predict_source_run(struct predict_source *s, json_t *document, const char *path, enum reduce_schedule schedule,
+                       double bucket_mib, bool whole, struct err *e)
+{
+    *s = (struct predict_source){.schedule = schedule, .bucket_mib = bucket_mib, .has_steps = true};
+    s->document = json_incref(document);
+    snprintf(s->path, sizeof s->path, "%s", path);
+    const char *model = json_string_value(json_object_get(json_object_get(document, "model"), "name"));
+    double world = number(document, "world", NULL);
+    if (!model || !isfinite(world))
+        return err_set(e, ERR_DATA, "%.300s is no result of a training run", path);
+    if (world > 1)
+        return err_set(
+            e, ERR_DATA,
+            "%.300s is a run of %.0f ranks, whose steps contain their communication; predictions start from a "
+            "run of one node",
+            path, world);
+    if (find_layout(s, model, e))
+        return err_context(e, "%.200s", path);
+    if (fill_steps(s, path, e) || fill_shape(s, path, e))
+        return -1;
+    if (whole)
+        return plan_init_whole(&s->plan, (double)(s->layout->params * sizeof(float)), e);
+    if (schedule == SCHEDULE_SPLIT && s->layout->wte < 0)
+        return err_set(e, ERR_USAGE, "schedule split parts a tied embedding, and %s has none", s->model);
+    s->rows = schedule == SCHEDULE_SPLIT;
+    if (predict_source_plan(s, &s->plan, schedule, bucket_mib, e))
+        return -1;
+    if (s->layout->wte < 0)
+        return 0;
+    return predict_source_plan(s, &s->other, schedule == SCHEDULE_SPLIT ? SCHEDULE_DDP : SCHEDULE_SPLIT, bucket_mib, e);
+}
+
+int predict_source_stated(struct predict_source *s, double step_s, double bytes, const char *model, struct err *e)
+{
+    *s = (struct predict_source){.stated = true, .has_steps = isfinite(step_s)};
+    if (model && find_layout(s, model, e))
+        return -1;
+    if (!isfinite(bytes))
+        bytes = (double)(s->layout->params * sizeof(float));
+    if (profile_init(&s->profile, 1, e) || plan_init_whole(&s->plan, bytes, e))
+        return -1;
+    s->profile.step[0].backward_s = isfinite(step_s) ? step_s : 1;
+    s->profile.tokens = 1;
+    return 0;
+}
+
+void predict_source_fini(struct predict_source *s)
+{
+    profile_fini(&s->profile);
+    plan_fini(&s->plan);
+    plan_fini(&s->other);
+    free(s->layout);
+    json_decref(s->document);
+    *s = (struct predict_source){0};
+}
+
+/* ---- a link ---- */
+
+enum { POINTS_MAX = 256 };
+
+/* Times of messages while both directions were busy, the slower of the two directions of each size. */
+static size_t messages(struct link_point *point, const json_t *link)
+{
+    const json_t *list = json_object_get(link, "messages");
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < POINTS_MAX; i++) {
+        const json_t *m = json_array_get(list, i);
+        double out = number(json_object_get(json_object_get(m, "duplex_a_to_b"), "time_s"), "median", NULL);
+        double in = number(json_object_get(json_object_get(m, "duplex_b_to_a"), "time_s"), "median", NULL);
+        double bytes = number(m, "bytes", NULL), seconds = isfinite(out) && isfinite(in) ? fmax(out, in) : NAN;
+        if (bytes > 0 && seconds > 0)
+            point[n++] = (struct link_point){bytes, seconds};
+    }
+    return n;
+}
+
+/* Seconds of a core per byte, from how much slower products went while the link carried all it can and no core was kept
+ * for it: a slowdown x leaves 1/x of the speed. */
+static double cost_beside_computing(const json_t *link)
+{
+    const json_t *list = json_object_get(link, "interaction");
+    double most = NAN;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *o = json_array_get(list, i), *a = json_object_get(o, "a");
+        double load = number(o, "load", NULL), slowdown = number(json_object_get(a, "slowdown"), "median", NULL);
+        double rate = number(json_object_get(a, "received_bytes_per_s"), "median", NULL);
+        if (!(load >= 1) || json_is_true(json_object_get(o, "reserved_core")) || !(slowdown > 0) || !(rate > 0))
+            continue;
+        double cost = fmax(0, 1 - 1 / slowdown) / rate;
+        if (!isfinite(most) || cost > most)
+            most = cost;
+    }
+    return most;
+}
+
+int predict_source_link(struct link_model *m, const json_t *document, const char *path, struct err *e)
+{
+    const json_t *link = json_object_get(document, "link");
+    double rate = number(link, "rate_bytes_per_s", NULL), rtt = number(link, "rtt_s", NULL);
+    if (json_is_object(json_object_get(link, "rtt_s")))
+        rtt = number(json_object_get(link, "rtt_s"), "median", NULL);
+    if (!(rate >= 125) || !(rate <= 1.25e12))
+        return err_set(e, ERR_DATA, "%.300s holds no rate of a link between 1 kbit/s and 10 Tbit/s", path);
+    struct link_point point[POINTS_MAX];
+    size_t n = messages(point, link);
+    struct err few;
+    if (n < 4 || link_model_fit(m, point, n, 1, &few))
+        link_model_state(m, rate, isfinite(rtt) && rtt >= 0 && rtt < 100 ? rtt : LINK_RTT_S, COST_DUPLEX);
+    m->measured = true;
+    m->launch_s = LINK_LAUNCH_S;
+    m->cpu_s_per_byte = LINK_CPU_S_PER_BYTE;
+    m->cpu_spread = LINK_CPU_SPREAD;
+    /* Streams tell the rate of what is large better than messages do; these keep their say about what is small. */
+    m->piece[m->n - 1].beta_s_per_byte = 1 / rate;
+    double cost = cost_beside_computing(link);
+    if (isfinite(cost)) {
+        m->cpu_s_per_byte = cost;
+        m->cpu_measured = true;
+    }
+    return 0;
+}

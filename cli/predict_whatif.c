@@ -1,0 +1,225 @@
+/* cli/predict_whatif.c - see predict_whatif.h. */
+#include "cli/predict_whatif.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/units.h"
+#include "predict/inverse.h"
+#include "predict/simulate.h"
+
+const char predict_whatif_keys[] =
+    "bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=fp32|bf16 schedule=ddp|split "
+    "bucket-mb=X optimizer=end|bucket in-flight=N reserve-core=yes|no partner=X slow-node=X "
+    "slow-nic=RATE throttle=X";
+
+enum key {
+    BW,
+    RTT,
+    MEDIUM,
+    TOKENS,
+    ACCUM,
+    WIRE,
+    SCHEDULE,
+    BUCKET_MB,
+    OPTIMIZER,
+    IN_FLIGHT,
+    RESERVE_CORE,
+    PARTNER,
+    SLOW_NODE,
+    SLOW_NIC,
+    THROTTLE,
+    KEYS
+};
+
+enum takes { RATE, TIME, NUMBER, WHOLE, WORD };
+
+static const struct {
+    const char *name;
+    enum takes takes;
+    double low, high;
+    const char *words[4]; /* of WORD; value is the index */
+} keys[KEYS] = {
+    [BW] = {"bw", RATE, 0, 0, {NULL}},
+    [RTT] = {"rtt", TIME, 0, 0, {NULL}},
+    [MEDIUM] = {"medium", WORD, 0, 0, {"duplex", "half", "shared", NULL}},
+    [TOKENS] = {"tokens", WHOLE, 1, 1e9, {NULL}},
+    [ACCUM] = {"accum", WHOLE, 1, 1 << 20, {NULL}},
+    [WIRE] = {"wire", WORD, 0, 0, {"fp32", "bf16", NULL}},
+    [SCHEDULE] = {"schedule", WORD, 0, 0, {"ddp", "split", NULL}},
+    [BUCKET_MB] = {"bucket-mb", NUMBER, 1e-6, 1e6, {NULL}},
+    [OPTIMIZER] = {"optimizer", WORD, 0, 0, {"end", "bucket", NULL}},
+    [IN_FLIGHT] = {"in-flight", WHOLE, 1, SIM_FLIGHT_MAX, {NULL}},
+    [RESERVE_CORE] = {"reserve-core", WORD, 0, 0, {"no", "yes", NULL}},
+    [PARTNER] = {"partner", NUMBER, 0.001, 1000, {NULL}},
+    [SLOW_NODE] = {"slow-node", NUMBER, 0.001, 1000, {NULL}},
+    [SLOW_NIC] = {"slow-nic", RATE, 0, 0, {NULL}},
+    [THROTTLE] = {"throttle", NUMBER, 0.001, 1000, {NULL}},
+};
+
+static int find_key(const char *name, struct err *e)
+{
+    const char *words[KEYS + 1] = {NULL};
+    for (int i = 0; i < KEYS; i++) {
+        if (strcmp(keys[i].name, name) == 0)
+            return i;
+        words[i] = keys[i].name;
+    }
+    const char *near = suggest_nearest(name, words);
+    if (near)
+        return err_set(e, ERR_USAGE, "--what-if: unknown key '%.40s'; did you mean %s?", name, near);
+    return err_set(e, ERR_USAGE, "--what-if: unknown key '%.40s'; there are %s", name, predict_whatif_keys);
+}
+
+static int parse_word(const char *const *words, const char *text, double *value)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0) {
+            *value = i;
+            return 0;
+        }
+    return -1;
+}
+
+static int parse_value(int key, const char *text, double *value, struct err *e)
+{
+    switch (keys[key].takes) {
+    case RATE:
+        return units_parse_rate(text, value, e) ? err_context(e, "--what-if %s", keys[key].name) : 0;
+    case TIME:
+        return units_parse_time(text, value, e) ? err_context(e, "--what-if %s", keys[key].name) : 0;
+    case WORD:
+        if (parse_word(keys[key].words, text, value) == 0)
+            return 0;
+        return err_set(e, ERR_USAGE, "--what-if %s takes %s or %s%s%s, not '%.40s'", keys[key].name, keys[key].words[0],
+                       keys[key].words[1], keys[key].words[2] ? " or " : "",
+                       keys[key].words[2] ? keys[key].words[2] : "", text);
+    case NUMBER:
+    case WHOLE:
+        break;
+    }
+    bool whole = keys[key].takes == WHOLE;
+    if (units_parse_number(text, value) && *value >= keys[key].low && *value <= keys[key].high &&
+        (!whole || floor(*value) == *value))
+        return 0;
+    return err_set(e, ERR_USAGE, "--what-if %s takes a %s from %g to %g, not '%.40s'", keys[key].name,
+                   whole ? "whole number" : "number", keys[key].low, keys[key].high, text);
+}
+
+static void set_latency(struct scenario *s, double rtt_s)
+{
+    for (int i = 0; i < s->link.n; i++)
+        s->link.piece[i].alpha_s = rtt_s / 2;
+    s->link.rtt_s = rtt_s;
+}
+
+/* Tokens per node and update, whatever the accumulation. */
+static void set_tokens(struct scenario *s, double tokens)
+{
+    int accum = s->accum > 0 ? s->accum : s->own->accum;
+    s->token_scale = tokens / (s->own->tokens / s->own->accum * accum);
+}
+
+static void apply(struct scenario *s, int key, double x)
+{
+    switch ((enum key)key) {
+    case BW:
+        inverse_set_rate(s, x);
+        s->link.rate_spread = 0; /* stated */
+        break;
+    case RTT:
+        set_latency(s, x);
+        break;
+    case MEDIUM:
+        s->link.medium = (enum cost_medium)x;
+        break;
+    case ACCUM:
+        s->accum = (int)x;
+        break;
+    case WIRE:
+        s->wire_scale = x > 0 ? 0.5 : 1;
+        break;
+    case OPTIMIZER:
+        s->optimizer_by_bucket = x > 0;
+        break;
+    case IN_FLIGHT:
+        s->in_flight = (int)x;
+        break;
+    case PARTNER:
+        s->partner_scale = x;
+        break;
+    case SLOW_NODE:
+        s->slow_node_scale = x;
+        break;
+    case SLOW_NIC:
+        s->slow_nic_bytes_per_s = x;
+        break;
+    case THROTTLE:
+        s->throttle_scale *= x;
+        break;
+    case TOKENS:   /* after the accumulation is known */
+    case SCHEDULE: /* set_plan() */
+    case BUCKET_MB:
+    case RESERVE_CORE: /* may be impossible */
+    case KEYS:
+        break;
+    }
+}
+
+static int set_plan(struct scenario *s, const struct predict_source *source, struct plan *plan,
+                    const double value[KEYS], const bool given[KEYS], struct err *e)
+{
+    if (!given[SCHEDULE] && !given[BUCKET_MB])
+        return 0;
+    if (!source->document)
+        return err_set(e, ERR_USAGE, "--what-if %s needs a run, whose gradients have instants",
+                       given[SCHEDULE] ? "schedule" : "bucket-mb");
+    enum reduce_schedule schedule = !given[SCHEDULE]      ? source->schedule
+                                    : value[SCHEDULE] > 0 ? SCHEDULE_SPLIT
+                                                          : SCHEDULE_DDP;
+    if (schedule == SCHEDULE_SPLIT && source->layout->wte < 0)
+        return err_set(e, ERR_USAGE, "--what-if schedule=split parts a tied embedding, and %s has none", source->model);
+    if (predict_source_plan(source, plan, schedule, given[BUCKET_MB] ? value[BUCKET_MB] : source->bucket_mib, e))
+        return -1;
+    s->plan = plan;
+    return 0;
+}
+
+int predict_whatif(struct scenario *s, const struct predict_source *source, struct plan *plan, const char *text,
+                   struct err *e)
+{
+    double value[KEYS] = {0};
+    bool given[KEYS] = {false};
+    *plan = (struct plan){0};
+    for (const char *at = text; *at;) {
+        char item[96];
+        size_t n = strcspn(at, ",");
+        if (n >= sizeof item)
+            return err_set(e, ERR_USAGE, "--what-if: '%.60s...' is too long for KEY=VALUE", at);
+        snprintf(item, sizeof item, "%.*s", (int)n, at);
+        at += n + (at[n] == ',');
+        char *equals = strchr(item, '=');
+        if (!equals || equals == item || !equals[1])
+            return err_set(e, ERR_USAGE, "--what-if takes KEY=VALUE,..., not '%.60s'; keys: %s", item,
+                           predict_whatif_keys);
+        *equals = '\0';
+        int key = find_key(item, e);
+        if (key < 0)
+            return -1;
+        if (given[key])
+            return err_set(e, ERR_USAGE, "--what-if names %s twice", keys[key].name);
+        if (parse_value(key, equals + 1, &value[key], e))
+            return -1;
+        given[key] = true;
+        apply(s, key, value[key]);
+    }
+    if (given[TOKENS])
+        set_tokens(s, value[TOKENS]);
+    if (given[RESERVE_CORE] && value[RESERVE_CORE] > 0 && !scenario_reserve_core(s))
+        return err_set(e, ERR_USAGE, "--what-if reserve-core=yes: %s",
+                       s->own->free_cores > 0 ? "a core is free already"
+                                              : "there is no second computing thread to give up");
+    return set_plan(s, source, plan, value, given, e);
+}

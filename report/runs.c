@@ -1,0 +1,146 @@
+/* report/runs.c - see runs.h. */
+#include "config.h" /* _GNU_SOURCE, for asprintf and scandir */
+
+#include "report/runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Newest first. `A-2.json` was written after `A.json` and comes before it. */
+static int newest_first(const struct dirent **a, const struct dirent **b)
+{
+    const char *x = (*a)->d_name, *y = (*b)->d_name;
+    size_t nx = strlen(x) - strlen(".json"), ny = strlen(y) - strlen(".json"), n = nx < ny ? nx : ny;
+    int order = strncmp(y, x, n);
+    if (order == 0 && nx != ny)
+        return nx > ny ? -1 : 1;
+    return order;
+}
+
+static int is_result(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+    return d->d_name[0] != '.' && n > 5 && strcmp(d->d_name + n - 5, ".json") == 0;
+}
+
+static char *read_file(const char *path, size_t *bytes, struct err *e)
+{
+    FILE *f = fopen(path, "re");
+    struct stat st;
+    if (!f) {
+        err_set(e, errno == EACCES ? ERR_IO : ERR_NO_INPUT, "cannot open %.300s: %s", path, strerror(errno));
+        return NULL;
+    }
+    char *text = NULL;
+    if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
+        err_set(e, ERR_DATA, "%.300s is no file", path);
+    } else if (st.st_size > RUNS_BYTES_MAX) {
+        err_set(e, ERR_DATA, "%.300s has %lld bytes; a result has at most %d", path, (long long)st.st_size,
+                RUNS_BYTES_MAX);
+    } else if (!(text = malloc((size_t)st.st_size + 1))) {
+        err_set(e, ERR_MEMORY, "no memory for the %lld bytes of %.300s", (long long)st.st_size, path);
+    } else {
+        *bytes = fread(text, 1, (size_t)st.st_size, f);
+        if (ferror(f)) {
+            err_set(e, ERR_IO, "cannot read %.300s: %s", path, strerror(errno));
+            free(text);
+            text = NULL;
+        }
+    }
+    fclose(f);
+    return text;
+}
+
+json_t *runs_read(const char *path, struct err *e)
+{
+    size_t bytes = 0;
+    char *text = read_file(path, &bytes, e);
+    if (!text)
+        return NULL;
+    json_error_t why;
+    json_t *d = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    if (!d) {
+        err_set(e, ERR_DATA, "%.200s is no complete JSON document: line %d: %.120s", path, why.line, why.text);
+        return NULL;
+    }
+    const json_t *version = json_object_get(d, "schema_version");
+    if (!json_is_object(d) || !json_is_integer(version))
+        err_set(e, ERR_DATA, "%.300s is no result of this program: it has no schema_version", path);
+    else if (json_integer_value(version) != RUNS_SCHEMA)
+        err_set(e, ERR_DATA, "%.300s has schema version %lld; this program reads version %d", path,
+                (long long)json_integer_value(version), RUNS_SCHEMA);
+    else
+        return d;
+    json_decref(d);
+    return NULL;
+}
+
+static int scan(const char *folder, struct dirent ***list, struct err *e)
+{
+    int n = scandir(folder, list, is_result, newest_first);
+    if (n < 0)
+        return err_set(e, ERR_NO_INPUT, "cannot read the results in %.300s: %s", folder, strerror(errno));
+    return n;
+}
+
+static void free_list(struct dirent **list, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+}
+
+static int find_last(char *path, size_t size, const char *folder, struct err *e)
+{
+    struct dirent **list;
+    int n = scan(folder, &list, e);
+    if (n < 0)
+        return -1;
+    if (n > 0)
+        snprintf(path, size, "%s/%s", folder, list[0]->d_name);
+    free_list(list, n);
+    return n > 0 ? 0 : err_set(e, ERR_NO_INPUT, "there is no result in %.300s", folder);
+}
+
+int runs_find(char *path, size_t size, const char *folder, const char *name, struct err *e)
+{
+    if (strcmp(name, "last") == 0)
+        return find_last(path, size, folder, e);
+    static const char *const suffix[] = {"", ".json"};
+    for (int i = 0; i < 4; i++) { /* as given, then in the folder; each without and with .json */
+        bool there = i >= 2;
+        int n = snprintf(path, size, "%s%s%s%s", there ? folder : "", there ? "/" : "", name, suffix[i % 2]);
+        if (n > 0 && (size_t)n < size && access(path, F_OK) == 0)
+            return 0;
+    }
+    return err_set(e, ERR_NO_INPUT, "there is no result '%.200s', neither by that path nor in %.200s", name, folder);
+}
+
+int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, const json_t *document), void *ctx,
+              struct err *e)
+{
+    struct dirent **list;
+    int n = scan(folder, &list, e);
+    if (n < 0)
+        return -1;
+    bool more = true;
+    for (int i = 0; i < n && more; i++) {
+        char path[PATH_MAX];
+        struct err no_result;
+        if (snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name) >= (int)sizeof path)
+            continue;
+        json_t *d = runs_read(path, &no_result);
+        if (d)
+            more = visit(ctx, path, d);
+        json_decref(d);
+    }
+    free_list(list, n);
+    return 0;
+}

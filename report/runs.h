@@ -1,0 +1,32 @@
+/*
+ * report/runs.h - results that were saved before: finding them and reading them.
+ *
+ * A run is named by its path, by its file's name in the results folder with or without .json, or as `last`, the newest one.
+ * Names begin with the date, so the order of names is the order of time. Documents are JSON objects with a
+ * schema_version that this version knows; anything else is refused with what it is.
+ *
+ * Errors: 66 if there is no such file, 65 if it is no result or one of another schema, 74 if it cannot be read.
+ */
+#ifndef REPORT_RUNS_H
+#define REPORT_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+enum { RUNS_SCHEMA = 1, RUNS_BYTES_MAX = 256 * 1024 * 1024 };
+
+/* The document in a file, to be freed with json_decref(). */
+json_t *runs_read(const char *path, struct err *e);
+
+/* Where `name` is; folder: the results folder. Says nothing about what is in it. */
+int runs_find(char *path, size_t size, const char *folder, const char *name, struct err *e);
+
+/* Goes through the results of a folder, the newest first, until visit() returns false; files that are no results are
+ * passed over. The document is borrowed. Returns 0, or -1 with ERR_NO_INPUT if the folder cannot be read. */
+int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, const json_t *document), void *ctx,
+              struct err *e);
+
+#endif
