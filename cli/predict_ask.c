@@ -242,7 +242,7 @@ static void add_naive(json_t *root, json_t *o, const char *path, const struct sc
 
 static void add_limit(json_t *o, const struct scenario *s, const struct explain_limit *limit)
 {
-    static const enum limit shown[] = {LIMIT_RATE, LIMIT_LATENCY, LIMIT_CONTENTION, LIMIT_SLOW_NODE};
+    static const enum limit shown[] = {LIMIT_RATE, LIMIT_LATENCY, LIMIT_CONTENTION, LIMIT_SLOW_NODE, LIMIT_JITTER};
     json_t *without = json_object();
     set(o, "limit", json_string(limit_name(limit->limit)));
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)

@@ -15,7 +15,8 @@ const char *limit_name(enum limit l)
 {
     static const char *const names[] = {
         [LIMIT_COMPUTE] = "compute",      [LIMIT_RATE] = "link rate",        [LIMIT_LAST_BUCKET] = "last bucket",
-        [LIMIT_LATENCY] = "link latency", [LIMIT_CONTENTION] = "contention", [LIMIT_SLOW_NODE] = "slow node"};
+        [LIMIT_LATENCY] = "link latency", [LIMIT_CONTENTION] = "contention", [LIMIT_SLOW_NODE] = "slow node",
+        [LIMIT_JITTER] = "uneven steps"};
     return names[l];
 }
 
@@ -66,6 +67,8 @@ int explain_limit(const struct scenario *s, const struct outcome *o, struct expl
             without.contention_scale = 0;
         } else if (l == LIMIT_SLOW_NODE) {
             remove_slow_node(&without);
+        } else if (l == LIMIT_JITTER && !s->exact) {
+            without.no_jitter = true;
         } else {
             continue;
         }

@@ -11,7 +11,16 @@
 
 /* ---- what limits ---- */
 
-enum limit { LIMIT_COMPUTE, LIMIT_RATE, LIMIT_LAST_BUCKET, LIMIT_LATENCY, LIMIT_CONTENTION, LIMIT_SLOW_NODE, LIMITS };
+enum limit {
+    LIMIT_COMPUTE,
+    LIMIT_RATE,
+    LIMIT_LAST_BUCKET,
+    LIMIT_LATENCY,
+    LIMIT_CONTENTION,
+    LIMIT_SLOW_NODE,
+    LIMIT_JITTER,
+    LIMITS
+};
 
 struct explain_limit {
     enum limit limit;
