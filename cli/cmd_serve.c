@@ -20,6 +20,7 @@
 const struct work works[] = {
     {"check", work_check_accept, work_check_serve},
     {"train", work_train_accept, work_train_serve},
+    {"link", work_link_accept, work_link_serve},
     {NULL, NULL, NULL},
 };
 

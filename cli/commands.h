@@ -35,6 +35,7 @@ int cmd_probe(const struct invocation *in);
 int cmd_info(const struct invocation *in);
 int cmd_serve(const struct invocation *in);
 int cmd_predict(const struct invocation *in);
+int cmd_link(const struct invocation *in);
 int cmd_peers(const struct invocation *in);
 
 #endif

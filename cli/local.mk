@@ -4,9 +4,10 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/cmd_predict.c \
 	cli/predict_ask.c cli/predict_ask.h cli/predict_run.c cli/predict_run.h cli/predict_score.c cli/predict_score.h \
 	cli/predict_source.c cli/predict_source.h cli/predict_whatif.c cli/predict_whatif.h \
+	cli/cmd_link.c cli/link_end.c cli/link_end.h cli/link_load.c cli/link_load.h cli/record_link.c cli/record_link.h \
 	cli/node.c cli/node.h \
 	cli/peers.c cli/peers.h \
-	cli/work.h cli/work_check.c cli/work_train.c \
+	cli/work.h cli/work_check.c cli/work_link.c cli/work_train.c \
 	cli/cmd_run.c \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \

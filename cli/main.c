@@ -19,6 +19,7 @@ const struct command commands[] = {
     {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch"},
     {"predict", cmd_predict, "what more nodes would bring, how sure that is, and what would change it"},
     {"serve", cmd_serve, "wait for another node and work with it"},
+    {"link", cmd_link, "one link between two nodes: latency, rates, what they cost, how computing slows beside it"},
     {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget"},
     {NULL, NULL, NULL},
 };

@@ -23,7 +23,7 @@ enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
 
-enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT };
+enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK };
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -68,6 +68,7 @@ static const struct row {
     {"lr", "X", REAL, AT(run.lr), 0, 1000, R, NETWORK, "learning rate (default: the model's own)"},
     {"clip", "X", REAL, AT(run.clip), 0, 1e9, R, NETWORK, "largest norm of the gradient, 0 for no limit (default 0)"},
     {"dtype", "TYPE", TEXT, AT(dtype), 0, 0, R, NETWORK, "number format: fp32"},
+    {"seed", "N", U64, AT(run.seed), 0, 0, L, DURATION, "of the order in which things are measured (default 1)"},
     {"seed", "N", U64, AT(run.seed), 0, 0, R, NETWORK, "of initial weights and data order (default 1)"},
 
     {"steps", "N", INT, AT(run.steps), 0, 100000000, R, DURATION, "exactly N timed steps, whatever --time says"},
@@ -76,6 +77,17 @@ static const struct row {
     {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R, DURATION, "steps before the timed ones (default 2)"},
     {"no-floor", NULL, OFF, AT(run.floor), 0, 0, R, DURATION,
      "leave out the floor: the time of the same step's matrix products alone"},
+
+    {"duration", "S", REAL, AT(link.duration_s), 2, 3600, L, DURATION,
+     "all measurements together take about S seconds (default 20 for each interface)"},
+    {"warmup", "S", REAL, AT(link.warmup_s), 0, 600, L, DURATION,
+     "of each stream, counted nowhere (default: a part of the duration)"},
+    {"window", "S", REAL, AT(link.window_s), 0.05, 3600, L, DURATION,
+     "of each stream: bytes and time that count (default: a part of the duration)"},
+    {"allreduce", NULL, ON, AT(link.allreduce), 0, 0, L, DURATION,
+     "the all-reduce of every back-end from 4 B to 64 MiB instead of streams and messages"},
+    {"no-compute", NULL, OFF, AT(link.compute), 0, 0, L, DURATION,
+     "leave out how much computing slows beside the link"},
 
     {"data", "FILE", TEXT, AT(run.data), 0, 0, R, DATA,
      "text, nanoGPT .bin or llm.c token file (default: a built-in text)"},
@@ -111,7 +123,7 @@ static const struct row {
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
      "leave out each rank's steps alone, and with them the speed-up"},
 
-    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S, NODE,
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L, NODE,
      "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
@@ -122,27 +134,30 @@ static const struct row {
     {"any-source", NULL, ON, AT(any_source), 0, 0, S, NODE, "answer callers outside the local networks too"},
     {"iface", "NAME", TEXT, AT(iface), 0, 0, R | Q, NODE,
      "use this network interface (default: by the route to each peer)"},
-    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q, NODE,
+    {"iface", "NAME[,NAME]", TEXT, AT(iface), 0, 0, L, NODE,
+     "measure over this network interface (default: by the route to the peer), or compare two in turns"},
+    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
-    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q, NODE,
+    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q, OUTPUT, "print one JSON document instead of a table"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L, OUTPUT, "print one JSON document instead of a table"},
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L, OUTPUT,
      "save the result here (default: ./results if it is there and writable, else the XDG data folder)"},
-    {"label", "TEXT", TEXT, AT(label), 0, 0, R, OUTPUT, "a note of yours to keep with the result"},
+    {"label", "TEXT", TEXT, AT(label), 0, 0, R | L, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L, OTHER, "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
-    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q, OTHER, NULL},
+    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q | L, OTHER, NULL},
 
     /* Hooks for tests: poison one weight before this timed step, to see that a broken loss is noticed; alter one of the last
      * rank's weights after it, to see that ranks are compared. */
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
     {"test-alter-step", "N", INT, AT(run.alter_step), 0, 100000000, R, OTHER, NULL},
+    {"test-alter-element", "N", INT, AT(link.alter), 0, 100000000, L, OTHER, NULL},
     /* How a rank finds its place; see ddp/spawn.h. */
     {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
 };
@@ -181,6 +196,7 @@ static const struct options defaults = {
     .port = PEER_PORT,
     .peer_timeout_s = 20,
     .predict = {.bytes = NAN, .target = 1},
+    .link = {.duration_s = NAN, .warmup_s = NAN, .window_s = NAN, .compute = true, .alter = -1},
 };
 
 static const struct row *find(const char *name, size_t length, int command)

@@ -23,6 +23,7 @@ enum options_of {
     OPTIONS_INFO = 4,
     OPTIONS_SERVE = 8,
     OPTIONS_PEERS = 16,
+    OPTIONS_LINK = 64,
     OPTIONS_PREDICT = 128
 };
 
@@ -33,6 +34,13 @@ struct predict_options {
     double target;
     int goal_steps; /* 0: not given */
     bool score;
+};
+
+/* How a link is measured. */
+struct link_wishes {
+    double duration_s, warmup_s, window_s; /* NaN: chosen by the program */
+    bool allreduce, compute;
+    int alter; /* for tests: an element of a sum; -1: none */
 };
 
 struct options {
@@ -53,6 +61,7 @@ struct options {
     const char *key_file, *iface, *test_plan;  /* NULL: not given */
     double peer_timeout_s;
     struct predict_options predict;
+    struct link_wishes link;
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

@@ -33,4 +33,12 @@ int work_train_accept(const json_t *asked, const struct options *serving, json_t
 /* Starts a worker, and passes on what it reports as the message "report". */
 int work_train_serve(struct session *session, const struct options *serving, struct err *e);
 
+/* A link's measurement, as a serving node takes part in it. */
+struct link_end;
+json_t *work_link_plan(void);
+int work_link_accept(const json_t *asked, const struct options *serving, json_t **own, struct err *e);
+int work_link_serve(struct session *session, const struct options *serving, struct err *e);
+/* What the other end says of itself, at the beginning and at the end. */
+int work_link_hear_end(struct session *session, struct link_end *end, struct err *e);
+
 #endif

@@ -18,6 +18,10 @@ libddpbench_a_SOURCES += \
 	comm/guest.c comm/guest.h \
 	comm/keystore.c comm/keystore.h \
 	comm/loopback.c comm/loopback.h \
+	comm/link.c comm/link.h comm/link_busy.c comm/link_busy.h comm/link_motion.c comm/link_motion.h \
+	comm/link_order.c comm/link_order.h comm/link_reduce.c comm/link_reduce.h \
+	comm/link_socket.c comm/link_socket.h \
+	comm/link_survey.c comm/link_survey.h \
 	comm/overlap.c comm/overlap.h \
 	comm/pacer.c comm/pacer.h comm/pacer_lane.c comm/pacer_lane.h \
 	comm/peer_list.c comm/peer_list.h \

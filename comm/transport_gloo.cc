@@ -12,6 +12,7 @@
  * gloo cannot be interrupted, but a wait that runs out of time breaks all its connections and so ends every other wait:
  * when stop_fd becomes readable, a thread waits a millisecond for what never comes.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -296,6 +297,10 @@ int own_address(const struct transport *ring, char *text, size_t size, struct er
         return err_set(e, ERR_CONFIG,
                        "gloo cannot use link-local IPv6 addresses, which mean another interface on each host; give "
                        "the peers' IPv4 addresses");
+    if (any->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) /* gloo looks for an interface with it */
+        return inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, static_cast<socklen_t>(size))
+                   ? 0
+                   : err_set(e, ERR_IO, "this host's address on the ring has no text");
     if (getnameinfo(any, length, text, static_cast<socklen_t>(size), nullptr, 0, NI_NUMERICHOST))
         return err_set(e, ERR_IO, "this host's address on the ring has no text");
     return 0;

@@ -7,6 +7,7 @@ libddpbench_a_SOURCES += \
 	probe/heat.c probe/heat.h \
 	probe/membw.c probe/membw.h \
 	probe/memory.c probe/memory.h \
+	probe/netif.c probe/netif.h \
 	probe/power.c probe/power.h \
 	probe/probe.c probe/probe.h probe/probe_json.c probe/threads.c \
 	probe/reasons.c probe/reasons.h \

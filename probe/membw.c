@@ -157,3 +157,27 @@ struct membw membw_measure(int threads, double seconds, uint64_t cache_bytes, do
     result.triad_bytes_per_s = (double)(result.array_bytes * ARRAYS) / triad_s;
     return result;
 }
+
+double *membw_arrays(int arrays, size_t n, int threads)
+{
+    size_t bytes = n * sizeof(double);
+    double *first = mmap(NULL, bytes * (size_t)arrays, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (first == MAP_FAILED)
+        return NULL;
+    madvise(first, bytes * (size_t)arrays, MADV_HUGEPAGE);
+    for (int i = 0; i < arrays; i++)
+        fill(first + (size_t)i * n, n, threads);
+    return first;
+}
+
+void membw_arrays_free(double *first, int arrays, size_t n)
+{
+    if (first)
+        munmap(first, n * sizeof(double) * (size_t)arrays);
+}
+
+void membw_triad(double *a, const double *b, const double *c, size_t n, int threads)
+{
+    struct loops loops = choose_loops();
+    triad_pass(&loops, a, b, c, n, threads);
+}

@@ -22,4 +22,10 @@ struct membw {
  * cache_bytes: all of the last cache level, 0 if unknown. Takes at most a quarter of limit_bytes (NaN: unknown). */
 struct membw membw_measure(int threads, double seconds, uint64_t cache_bytes, double limit_bytes);
 
+/* For who wants the load and not the rate: so many arrays of n elements in a row, each part touched by the thread that
+ * works on it; NULL without memory. One pass of the triad. */
+double *membw_arrays(int arrays, size_t n, int threads);
+void membw_arrays_free(double *first, int arrays, size_t n); /* accepts NULL */
+void membw_triad(double *a, const double *b, const double *c, size_t n, int threads);
+
 #endif

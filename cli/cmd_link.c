@@ -1,0 +1,468 @@
+/*
+ * cli/cmd_link.c - link PEER: measures the way to another node, on which serve runs, over one interface or two in turns.
+ *
+ * Start at cmd_link(). What can be wrong with the request is found before anybody is called. Two interfaces are measured
+ * in rounds, one after the other, each round in a session of its own: what drifts meets both alike.
+ */
+#include "config.h" /* _GNU_SOURCE, for asprintf */
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/link_load.h"
+#include "cli/node.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/record_link.h"
+#include "cli/work.h"
+#include "comm/backend.h"
+#include "comm/link_reduce.h"
+#include "model/blas_choice.h"
+#include "report/store.h"
+#include "report/table.h"
+#include "report/table_link.h"
+
+enum { ROUNDS_OF_TWO = 3, BUSY_PATIENCE_MS = 3000 };
+#define DURATION_S 20.0 /* for each interface */
+
+struct request { /* one use of the command */
+    const struct invocation *in;
+    struct options options;
+    struct node node;
+    struct probe probe;
+    struct notes notes;
+    struct blas_choice blas;
+    struct link_load load;
+    struct peer_list peers;
+    char names[2][IF_NAMESIZE];
+    int ways;
+    struct link_way way[2];
+    char address[2][ADDRESS_TEXT_BYTES]; /* of the peer, by way; "": all that its name leads to */
+    double duration_s;
+    struct session session; /* the one in progress */
+    bool open;
+    char peer_address[ADDRESS_TEXT_BYTES], local_addr[ADDRESS_TEXT_BYTES];
+    bool same_host;
+    struct progress progress;
+    uint64_t from_ns;
+    char started[21];
+    struct err err;
+};
+
+/* ---- before anybody is called ---- */
+
+/* "a" or "a,b" */
+static int read_interfaces(struct request *r, struct err *e)
+{
+    const char *text = r->options.iface;
+    r->ways = 1;
+    if (!text)
+        return 0;
+    for (r->ways = 0;; text++) {
+        size_t n = strcspn(text, ",");
+        if (r->ways == 2)
+            return err_set(e, ERR_USAGE, "--iface takes one network interface or two to compare, not '%.80s'",
+                           r->options.iface);
+        char *name = r->names[r->ways];
+        if (n == 0 || n >= IF_NAMESIZE)
+            return err_set(e, ERR_USAGE, "'%.80s' is no list of network interfaces", r->options.iface);
+        memcpy(name, text, n);
+        name[n] = '\0';
+        if (address_check_interface(name, e))
+            return -1;
+        r->way[r->ways++].interface = name;
+        text += n;
+        if (!*text)
+            break;
+    }
+    if (r->ways == 2 && strcmp(r->names[0], r->names[1]) == 0)
+        return err_set(e, ERR_USAGE, "--iface names %s twice: there is nothing to compare", r->names[0]);
+    return 0;
+}
+
+static int check_times(struct request *r, struct err *e)
+{
+    struct link_wishes *w = &r->options.link;
+    r->duration_s = isfinite(w->duration_s) ? w->duration_s : DURATION_S * r->ways;
+    if (w->allreduce && (isfinite(w->warmup_s) || isfinite(w->window_s)))
+        return err_set(e, ERR_USAGE, "--warmup and --window are of streams, of which --allreduce has none");
+    if (isfinite(w->warmup_s) != isfinite(w->window_s))
+        return err_set(e, ERR_USAGE, "--warmup and --window belong together: give both or neither");
+    double streams_s = 3 * (w->warmup_s + w->window_s) * (r->ways == 2 ? 2 * ROUNDS_OF_TWO : 1);
+    if (streams_s > 0.9 * r->duration_s) /* false for NaN */
+        return err_set(
+            e, ERR_USAGE,
+            "with that --warmup and --window the streams alone take %.4g s; --duration %.4g is too short for "
+            "that: %.4g would do",
+            streams_s, r->duration_s, ceil(streams_s / 0.9));
+    return 0;
+}
+
+/* The peer's address that packets from this interface leave for by this interface. */
+static int choose_address(struct request *r, int way, const struct addresses *all, struct err *e)
+{
+    char text[ADDRESS_TEXT_BYTES] = "", leaves[IF_NAMESIZE] = "";
+    struct link_socket socket;
+    for (int i = 0; i < all->n; i++) {
+        if (link_socket_try(&socket, r->names[way], &all->address[i], e))
+            continue;
+        address_text(&all->address[i], text);
+        if (strcmp(socket.interface, r->names[way]) == 0) {
+            strcpy(r->address[way], text);
+            return 0;
+        }
+        memcpy(leaves, socket.interface, sizeof leaves);
+    }
+    const char *other = r->names[1 - way], *peer = r->peers.peer[0].name;
+    if (!*leaves) {
+        struct err why = *e;
+        return err_set(e, ERR_USAGE, "%s does not reach %s: %s", r->names[way], peer, why.text);
+    }
+    if (strcmp(leaves, other) == 0)
+        return err_set(
+            e, ERR_USAGE,
+            "both ways to %s end on one interface: what is sent from the address of %s to %s leaves by %s too, "
+            "so there is nothing to compare",
+            peer, r->names[way], text, leaves);
+    return err_set(e, ERR_USAGE, "%s does not reach %s: what is sent from its address to %s leaves by %s",
+                   r->names[way], peer, text, leaves);
+}
+
+static int check_ways(struct request *r, struct err *e)
+{
+    static struct addresses all;
+    if (r->ways < 2)
+        return 0;
+    if (address_resolve(&all, &r->peers.peer[0], r->options.test_this_host, e))
+        return -1;
+    for (int i = 0; i < r->ways; i++)
+        if (choose_address(r, i, &all, e))
+            return -1;
+    return 0;
+}
+
+/* A place that takes no result is told before the measurement and not only after it. */
+static void doubt_folder(struct request *r)
+{
+    char folder[PATH_MAX];
+    struct err e;
+    if (store_folder(folder, sizeof folder, r->options.results_dir, &e))
+        notes_add(&r->notes, "the result will be shown but not saved: %.240s", e.text);
+}
+
+static int prepare(struct request *r, const char *peer, struct err *e)
+{
+    const struct options *o = &r->options;
+    if (read_interfaces(r, e) || check_times(r, e) || peer_list_parse(&r->peers, peer, o->test_this_host, e))
+        return -1;
+    if (r->peers.n != 1)
+        return err_set(e, ERR_USAGE, "a link has one other end: name one node, not %d", r->peers.n);
+    if (check_ways(r, e) || blas_choice_apply(&r->blas, r->in->full_argv, &r->notes, e) ||
+        probe_read(&r->probe, NULL, o->threads, &r->notes, e))
+        return -1;
+    probe_unbind_self(&r->probe); /* OpenMP may have tied this thread down; it is the one that communicates */
+    link_load_init(&r->load, &r->probe, &r->notes);
+    doubt_folder(r);
+    return node_open(&r->node, o, e);
+}
+
+/* ---- one session ---- */
+
+static void warn(void *ctx, const char *text)
+{
+    const struct request *r = ctx;
+    output_say("%s: warning: %s", r->in->program, text);
+}
+
+static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
+{
+    struct request *r = ctx;
+    return node_ask_code(&r->node, peer, code);
+}
+
+static int connect_way(struct request *r, int way, struct err *e)
+{
+    const struct options *o = &r->options;
+    struct session_options options = {.peers = &r->peers,
+                                      .store = &r->node.store,
+                                      .interface = r->way[way].interface,
+                                      .file_key = r->node.has_key ? r->node.key : NULL,
+                                      .own_name = r->node.name,
+                                      .version = PACKAGE_VERSION,
+                                      .plan = work_link_plan(),
+                                      .peer_timeout_s = o->peer_timeout_s,
+                                      .this_host = o->test_this_host,
+                                      .stop_fd = r->node.stop_fd,
+                                      .ask_code = ask,
+                                      .warn = warn,
+                                      .ctx = r};
+    if (*r->address[way])
+        strcpy(r->peers.peer[0].host, r->address[way]);
+    int result = session_connect(&r->session, &options, e);
+    json_decref(options.plan);
+    if (result)
+        return -1;
+    r->open = true;
+    if (r->session.peers[0].paired)
+        output_say("paired with %s: no code is asked for from now on", r->session.peers[0].name);
+    strcpy(r->peer_address, r->session.peers[0].address);
+    strcpy(r->local_addr, r->session.local_addr);
+    r->same_host = r->session.same_host;
+    return 0;
+}
+
+/* The session before has ended here, and at the other end it is about to. */
+static int connect_again(struct request *r, int way, struct err *e)
+{
+    uint64_t from = clock_now_ns();
+    for (;;) {
+        if (connect_way(r, way, e) == 0)
+            return 0;
+        if (e->code != ERR_UNAVAILABLE || clock_seconds(from, clock_now_ns()) * 1e3 > BUSY_PATIENCE_MS)
+            return -1;
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+}
+
+static void show(void *ctx, const char *what, double share)
+{
+    struct request *r = ctx;
+    struct run_progress at = {.stage = what, .total = 1, .loss = NAN};
+    at.elapsed_s = clock_seconds(r->from_ns, clock_now_ns());
+    at.eta_s = r->duration_s > at.elapsed_s ? r->duration_s - at.elapsed_s : 0;
+    (void)share;
+    progress_show(&r->progress, &at);
+}
+
+static void doubt_interface(struct request *r, const struct link_way *w)
+{
+    const struct link_end *own = &w->first[0];
+    if (w->interface && *own->interface && strcmp(own->interface, w->interface) != 0)
+        notes_add(&r->notes, "what is sent from the address of %s leaves by %s: it is %s that is measured",
+                  w->interface, own->interface, own->interface);
+}
+
+/* Side by side what both ends can open; what only one has is told. */
+static void choose_backends(struct request *r, const struct link_way *w, struct link_survey_options *o)
+{
+    struct err why;
+    int n = 0;
+    for (const struct backend *b = backends; b->name && r->options.link.allreduce; b++) {
+        if (!link_reduce_can(b))
+            continue;
+        if (backend_check(b, &why))
+            notes_add(&r->notes, "%s is not measured: %s", b->name, why.text);
+        else if (!link_end_has(&w->first[1], b->name))
+            notes_add(&r->notes, "%s is not measured: %s does not have it", b->name, r->session.peers[0].name);
+        else if (n < LINK_WORKS_MAX)
+            o->backends[n++] = b->name;
+    }
+}
+
+static int survey(struct request *r, int way, double duration_s, struct link *link, struct err *e)
+{
+    struct link_way *w = &r->way[way];
+    struct session *s = &r->session;
+    const struct link_wishes *wish = &r->options.link;
+    struct link_end end;
+    if (work_link_hear_end(s, &end, e))
+        return -1;
+    if (!w->ends_known) {
+        w->first[1] = end;
+        link_end_read(&w->first[0], link->out_fd, &r->probe);
+        w->ends_known = true;
+        doubt_interface(r, w);
+    } else { /* a new connection counts from zero */
+        w->first[1].retransmits -= w->last[1].retransmits;
+        w->first[0].retransmits -= w->last[0].retransmits;
+    }
+    struct link_survey_options o = {.duration_s = duration_s,
+                                    .warmup_s = wish->warmup_s,
+                                    .window_s = wish->window_s,
+                                    .work = wish->compute && r->ways == 1,
+                                    .threads = {r->probe.threads, end.threads},
+                                    .progress = show,
+                                    .ctx = r};
+    choose_backends(r, w, &o);
+    link->works = r->load.works;
+    link->alter = wish->alter;
+    int result =
+        wish->allreduce ? link_survey_reduce(&w->survey, link, s, &o, e) : link_survey_run(&w->survey, link, s, &o, e);
+    if (result == 0)
+        result = link_lead_end(s, e);
+    if (result == 0)
+        result = work_link_hear_end(s, &w->last[1], e);
+    if (result == 0) {
+        link_end_read(&w->last[0], link->out_fd, &r->probe);
+        w->ended = true;
+    }
+    return result;
+}
+
+static int visit(struct request *r, int way, double duration_s, struct err *e)
+{
+    struct link link = {.rank = 0};
+    if (r->way[way].ends_known || r->way[0].ends_known ? connect_again(r, way, e) : connect_way(r, way, e))
+        return -1;
+    int result = link_open(&link, &r->session, e);
+    if (result == 0)
+        result = survey(r, way, duration_s, &link, e);
+    link_close(&link);
+    session_close(&r->session, result ? e : NULL);
+    r->open = false;
+    return result;
+}
+
+static int measure(struct request *r, struct err *e)
+{
+    int rounds = r->ways == 2 ? ROUNDS_OF_TWO : 1;
+    for (int i = 0; i < r->ways; i++)
+        rng_init(&r->way[i].survey.rng, r->options.run.seed, (uint64_t)i);
+    for (int round = 0; round < rounds; round++)
+        for (int i = 0; i < r->ways; i++) /* the first of a round is the last of the one before */
+            if (visit(r, round % 2 ? r->ways - 1 - i : i, r->duration_s / (rounds * r->ways), e))
+                return -1;
+    return 0;
+}
+
+/* ---- the result ---- */
+
+/* A sum that is not what it has to be is a failure, whatever its speed. */
+static int judge_sums(const struct request *r, struct err *e)
+{
+    for (int w = 0; w < r->ways; w++) {
+        const struct link_survey *s = &r->way[w].survey;
+        for (int i = 0; i < s->n; i++) {
+            const struct link_trial *t = &s->trial[i];
+            uint64_t wrong = t->end[0].wrong + t->end[1].wrong;
+            if (wrong)
+                return err_set(e, ERR_WRONG_RESULT, "%s summed %llu of %llu elements wrongly", t->order.work,
+                               (unsigned long long)wrong, (unsigned long long)(2 * 2 * t->order.bytes / 4));
+        }
+    }
+    return 0;
+}
+
+static json_t *document(const struct request *r)
+{
+    struct record_link record = {.err = &r->err,
+                                 .started = r->started,
+                                 .label = r->options.label,
+                                 .argc = r->in->full_argc,
+                                 .argv = r->in->full_argv,
+                                 .peer = r->peers.peer[0].name,
+                                 .peer_address = r->peer_address,
+                                 .local_addr = r->local_addr,
+                                 .same_host = r->same_host,
+                                 .duration_s = r->duration_s,
+                                 .took_s = clock_seconds(r->from_ns, clock_now_ns()),
+                                 .seed = r->options.run.seed,
+                                 .allreduce = r->options.link.allreduce,
+                                 .work = r->options.link.compute && r->ways == 1,
+                                 .ways = r->ways,
+                                 .way = r->way,
+                                 .notes = &r->notes};
+    return record_link_json(&record);
+}
+
+static int save(const struct request *r, const json_t *d, char *path, size_t size, struct err *e)
+{
+    char folder[PATH_MAX], stem[sizeof r->started + 8] = "";
+    size_t n = 0;
+    for (const char *c = r->started; *c; c++) /* colons are a nuisance in file names */
+        if (*c != '-' && *c != ':')
+            stem[n++] = *c;
+    strcpy(stem + n, "-link");
+    char *text = json_dumps(d, JSON_INDENT(1));
+    if (!text)
+        return err_set(e, ERR_MEMORY, "out of memory while writing the result");
+    int result = store_folder(folder, sizeof folder, r->options.results_dir, e);
+    if (result == 0)
+        result = store_write(path, size, folder, stem, ".json", text, strlen(text), e);
+    free(text);
+    return result;
+}
+
+static int deliver(struct request *r)
+{
+    char path[PATH_MAX] = "";
+    struct err unsaved = {0};
+    json_t *d = document(r);
+    if (save(r, d, path, sizeof path, &unsaved))
+        *path = '\0';
+    int code = r->err.code ? (int)r->err.code : (int)unsaved.code;
+    if (r->err.code)
+        output_say("%s: %s", r->in->program, r->err.text);
+    if (unsaved.code)
+        output_say("%s: the result is not saved: %s", r->in->program, unsaved.text);
+    if (r->in->json) {
+        if (*path)
+            json_object_set_new(d, "saved", output_string(path));
+        else
+            json_unknown(d, d, "saved", "saved", unsaved.text);
+        if (unsaved.code && !r->err.code)
+            output_set_error(d, &unsaved);
+        return output_json(r->in, d, code);
+    }
+    struct table_style style = {.colour = output_wants_colour(STDOUT_FILENO)};
+    char *table = table_link_render(d, &style), *text = NULL;
+    json_decref(d);
+    if (!table || asprintf(&text, "%s%s%s%s", table, *path ? "saved       " : "", path, *path ? "\n" : "") < 0)
+        return output_fail(r->in, &(struct err){ERR_MEMORY, "out of memory while drawing the table"});
+    code = output_text(r->in, text, code);
+    free(table);
+    free(text);
+    return code;
+}
+
+static bool measured_anything(const struct request *r)
+{
+    return r->way[0].survey.n + r->way[1].survey.n > 0;
+}
+
+int cmd_link(const struct invocation *in)
+{
+    static struct request r;
+    struct err e;
+    bool named = in->argc > 1 && in->argv[1][0] != '-';
+    r.in = in;
+    r.node.stop_fd = -1;
+    if (options_parse(&r.options, OPTIONS_LINK, in->argc - named, in->argv + named, &e))
+        return output_fail(in, &e);
+    if (r.options.help || r.options.version)
+        return output_help(
+            in, &r.options, OPTIONS_LINK,
+            "  link NAME [OPTION...]\n\nMeasures the link to a node on which 'serve' runs: latency idle and "
+            "loaded, rates by direction and size as they arrive at the receiver, CPU time for them, and how "
+            "much computing slows beside it.\n");
+    if (!named)
+        return output_fail(in, &(struct err){ERR_USAGE, "link needs the name of a node on which 'serve' runs"});
+    int code;
+    bool prepared = prepare(&r, in->argv[1], &r.err) == 0;
+    progress_init(&r.progress);
+    clock_utc(r.started);
+    r.from_ns = clock_now_ns();
+    if (prepared) {
+        r.err.code = ERR_OK;
+        output_notes(in, &r.notes);
+        if (measure(&r, &r.err) == 0)
+            judge_sums(&r, &r.err);
+        progress_clear(&r.progress);
+    }
+    code = measured_anything(&r) ? deliver(&r) : output_fail(in, &r.err);
+    for (int i = 0; i < 2; i++)
+        link_survey_fini(&r.way[i].survey);
+    link_load_fini(&r.load);
+    probe_fini(&r.probe);
+    if (prepared)
+        node_close(&r.node);
+    return code;
+}
