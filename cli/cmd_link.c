@@ -90,7 +90,7 @@ static int read_interfaces(struct request *r, struct err *e)
 
 static int check_times(struct request *r, struct err *e)
 {
-    struct link_wishes *w = &r->options.link;
+    struct link_wishes *w = &r->options.survey;
     r->duration_s = isfinite(w->duration_s) ? w->duration_s : DURATION_S * r->ways;
     if (w->allreduce && (isfinite(w->warmup_s) || isfinite(w->window_s)))
         return err_set(e, ERR_USAGE, "--warmup and --window are of streams, of which --allreduce has none");
@@ -255,7 +255,7 @@ static void choose_backends(struct request *r, const struct link_way *w, struct 
 {
     struct err why;
     int n = 0;
-    for (const struct backend *b = backends; b->name && r->options.link.allreduce; b++) {
+    for (const struct backend *b = backends; b->name && r->options.survey.allreduce; b++) {
         if (!link_reduce_can(b))
             continue;
         if (backend_check(b, &why))
@@ -271,7 +271,7 @@ static int survey(struct request *r, int way, double duration_s, struct link *li
 {
     struct link_way *w = &r->way[way];
     struct session *s = &r->session;
-    const struct link_wishes *wish = &r->options.link;
+    const struct link_wishes *wish = &r->options.survey;
     struct link_end end;
     if (work_link_hear_end(s, &end, e))
         return -1;
@@ -365,8 +365,8 @@ static json_t *document(const struct request *r)
                                  .duration_s = r->duration_s,
                                  .took_s = clock_seconds(r->from_ns, clock_now_ns()),
                                  .seed = r->options.run.seed,
-                                 .allreduce = r->options.link.allreduce,
-                                 .work = r->options.link.compute && r->ways == 1,
+                                 .allreduce = r->options.survey.allreduce,
+                                 .work = r->options.survey.compute && r->ways == 1,
                                  .ways = r->ways,
                                  .way = r->way,
                                  .notes = &r->notes};

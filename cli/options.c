@@ -78,15 +78,15 @@ static const struct row {
     {"no-floor", NULL, OFF, AT(run.floor), 0, 0, R, DURATION,
      "leave out the floor: the time of the same step's matrix products alone"},
 
-    {"duration", "S", REAL, AT(link.duration_s), 2, 3600, L, DURATION,
+    {"duration", "S", REAL, AT(survey.duration_s), 2, 3600, L, DURATION,
      "all measurements together take about S seconds (default 20 for each interface)"},
-    {"warmup", "S", REAL, AT(link.warmup_s), 0, 600, L, DURATION,
+    {"warmup", "S", REAL, AT(survey.warmup_s), 0, 600, L, DURATION,
      "of each stream, counted nowhere (default: a part of the duration)"},
-    {"window", "S", REAL, AT(link.window_s), 0.05, 3600, L, DURATION,
+    {"window", "S", REAL, AT(survey.window_s), 0.05, 3600, L, DURATION,
      "of each stream: bytes and time that count (default: a part of the duration)"},
-    {"allreduce", NULL, ON, AT(link.allreduce), 0, 0, L, DURATION,
+    {"allreduce", NULL, ON, AT(survey.allreduce), 0, 0, L, DURATION,
      "the all-reduce of every back-end from 4 B to 64 MiB instead of streams and messages"},
-    {"no-compute", NULL, OFF, AT(link.compute), 0, 0, L, DURATION,
+    {"no-compute", NULL, OFF, AT(survey.compute), 0, 0, L, DURATION,
      "leave out how much computing slows beside the link"},
 
     {"data", "FILE", TEXT, AT(run.data), 0, 0, R, DATA,
@@ -157,7 +157,7 @@ static const struct row {
      * rank's weights after it, to see that ranks are compared. */
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
     {"test-alter-step", "N", INT, AT(run.alter_step), 0, 100000000, R, OTHER, NULL},
-    {"test-alter-element", "N", INT, AT(link.alter), 0, 100000000, L, OTHER, NULL},
+    {"test-alter-element", "N", INT, AT(survey.alter), 0, 100000000, L, OTHER, NULL},
     /* How a rank finds its place; see ddp/spawn.h. */
     {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
 };
@@ -196,7 +196,7 @@ static const struct options defaults = {
     .port = PEER_PORT,
     .peer_timeout_s = 20,
     .predict = {.bytes = NAN, .target = 1},
-    .link = {.duration_s = NAN, .warmup_s = NAN, .window_s = NAN, .compute = true, .alter = -1},
+    .survey = {.duration_s = NAN, .warmup_s = NAN, .window_s = NAN, .compute = true, .alter = -1},
 };
 
 static const struct row *find(const char *name, size_t length, int command)

@@ -61,7 +61,7 @@ struct options {
     const char *key_file, *iface, *test_plan;  /* NULL: not given */
     double peer_timeout_s;
     struct predict_options predict;
-    struct link_wishes link;
+    struct link_wishes survey;
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

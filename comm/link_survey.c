@@ -345,10 +345,10 @@ int link_survey_reduce(struct link_survey *s, struct link *link, struct session 
     bool over[16] = {false};
     for (int i = 0; i < REDUCE_SIZES; i++)
         for (int b = 0; b < backends && b < 16; b++) {
-            bool last = clock_seconds(g.from_ns, clock_now_ns()) > o->duration_s;
+            bool last = clock_seconds(g.from_ns, clock_now_ns()) > 1.5 * o->duration_s;
             if (over[b] || last) /* larger ones take even longer */
                 continue;
-            if (reduce_line(&g, o->backends[b], reduce_sizes[i], 2 * line_s, &over[b], e))
+            if (reduce_line(&g, o->backends[b], reduce_sizes[i], line_s, &over[b], e))
                 return -1;
         }
     return 0;

@@ -248,6 +248,7 @@ static void allreduce(struct table_page *p, const json_t *link)
     json_t *list = table_at(link, "allreduce", NULL), *row;
     size_t i;
     char size[32];
+    double largest = 0;
     if (json_array_size(list) == 0)
         return;
     fprintf(p->f, "\n%s%-12s%-6s%11s%10s%10s%10s%10s%11s%8s%8s%7s%s\n", p->bold, "all-reduce", "by", "time us",
@@ -262,11 +263,15 @@ static void allreduce(struct table_page *p, const json_t *link)
                 table_num(l, "p90", NULL) * 1e6, table_num(l, "p99", NULL) * 1e6, table_num(l, "max", NULL) * 1e6);
         double bytes = table_num(row, "bytes", NULL);
         if (bytes >= 65536) /* below that the cost is of calls and not of bytes */
-            fprintf(p->f, "%8.3f%8.3f", table_num(row, "a_cpu_s_per_gb", NULL), table_num(row, "b_cpu_s_per_gb", NULL));
+            fprintf(p->f, "%8.3f%8.3f", table_num(row, "a_process_cpu_s_per_gb", NULL),
+                    table_num(row, "b_process_cpu_s_per_gb", NULL));
         else
             fprintf(p->f, "%8s%8s", "-", "-");
         fprintf(p->f, "%7.0f\n", table_num(row, "wrong", NULL));
+        largest = fmax(largest, bytes);
     }
+    if (largest < 67108864)
+        fprintf(p->f, "larger ones are left out: a call would take longer than the duration allows\n");
 }
 
 /* ---- the whole ---- */
