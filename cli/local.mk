@@ -13,6 +13,6 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \
 	cli/ranks.c cli/ranks.h \
-	cli/record.c cli/record.h cli/record_parts.h cli/record_ranks.c cli/record_steps.c cli/record_timeline.c
+	cli/record.c cli/record.h cli/record_parts.h cli/record_arithmetic.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c
 # made before anything else by make and make check, but not by make ddpbench
 cli/output.$(OBJEXT): version.h

@@ -111,6 +111,9 @@ static const struct row {
      "size of a gradient bucket in MiB, as PyTorch's bucket_cap_mb (default: 1 for the first, 25 for the others)"},
     {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
+    {"optimizer-per-bucket", "WHEN", TEXT, AT(optimizer_per_bucket), 0, 0, R, RANKS,
+     "yes: update a bucket's parameters while later ones travel; no: all at the end; auto (default): yes with split, no "
+     "with ddp, as PyTorch"},
     {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
      "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is "
      "exchanged, to "
@@ -192,6 +195,7 @@ static const struct options defaults = {
     .dtype = "fp32",
     .schedule = "ddp",
     .comm = "tcp",
+    .optimizer_per_bucket = "auto",
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
@@ -404,6 +408,13 @@ static int settle(struct options *o, struct err *e)
     if (o->emulate && strcmp(o->comm, "tcp") != 0)
         return err_set(e, ERR_USAGE, "--emulate paces the connections of --comm tcp; --comm %s has none of them",
                        o->comm);
+    if (strcmp(o->optimizer_per_bucket, "yes") == 0)
+        o->run.update = RUN_UPDATE_BUCKET;
+    else if (strcmp(o->optimizer_per_bucket, "no") == 0)
+        o->run.update = RUN_UPDATE_END;
+    else if (strcmp(o->optimizer_per_bucket, "auto") != 0)
+        return err_set(e, ERR_USAGE, "option --optimizer-per-bucket takes yes, no or auto, not '%.80s'",
+                       o->optimizer_per_bucket);
     if (o->run.batch && o->run.global_batch)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",

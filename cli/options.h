@@ -51,6 +51,7 @@ struct options {
     const struct backend *backend;             /* that one; it can be opened */
     const char *emulate;                       /* as given; NULL: connections are left as they are */
     struct emulate link;                       /* what it says */
+    const char *optimizer_per_bucket;          /* "auto", "yes" or "no" */
     const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
     const char *peers;                         /* a list; NULL: not given */
     const char *results_dir, *label, *sysroot; /* NULL: not given */

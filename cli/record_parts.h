@@ -46,4 +46,7 @@ int record_add_ranks(json_t *root, const struct record *r);
 json_t *record_timeline(const struct run *run);
 int record_add_timeline(json_t *root, const struct record *r);
 
+/* communication.arithmetic, over n steps. */
+void record_add_arithmetic(json_t *root, json_t *communication, const struct run *run, int n);
+
 #endif

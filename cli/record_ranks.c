@@ -266,6 +266,11 @@ static int add_communication(json_t *root, const struct record *r)
     for (int i = 0; i < n; i++)
         c.value[i] = fmax(0, s[i].communication_s - s[i].exposed_s);
     record_set_num(root, o, "hidden_s", "communication.hidden_s", record_column_summary(&c, n).median, record_no_steps);
+    record_set_num(root, o, "cpu_s", "communication.cpu_s",
+                   record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median, record_no_steps);
+    record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
+    record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
+                   record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);
     double bytes = record_strided(&c, n ? &s->sent_bytes : NULL, stride, n).median;
     if (isfinite(bytes))
         record_set(o, "bytes_per_step", json_integer((json_int_t)bytes));
@@ -275,6 +280,7 @@ static int add_communication(json_t *root, const struct record *r)
                      : run->why_opaque ? "gradients take connections that are not this program's"
                                        : "the kernel does not count them");
     add_buckets(root, o, run, &c, n);
+    record_add_arithmetic(root, o, run, n);
     add_straggler(root, o);
     free(c.value);
     record_set(root, "communication", o);

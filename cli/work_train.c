@@ -44,6 +44,7 @@ static const struct member {
     {"floor", "no-floor", SWITCH_OFF}, {"baseline", "no-baseline", SWITCH_OFF},
     {"verify", "verify", SWITCH},      {"comm", "comm", VALUE},
     {"emulate", "emulate", VALUE},
+    {"optimizer_per_bucket", "optimizer-per-bucket", VALUE},
 };
 
 enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128 };
@@ -108,6 +109,7 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
     put(p, "verify", json_boolean(o->verify));
     put(p, "comm", json_string(options->comm));
     put(p, "emulate", text_or_null(options->emulate));
+    put(p, "optimizer_per_bucket", json_string(options->optimizer_per_bucket));
     return p;
 }
 

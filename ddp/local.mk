@@ -1,4 +1,5 @@
 libddpbench_a_SOURCES += \
+	ddp/arithmetic.c ddp/arithmetic.h \
 	ddp/plan.c ddp/plan.h \
 	ddp/reduce.c ddp/reduce.h \
 	ddp/run.c ddp/run.h \

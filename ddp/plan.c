@@ -64,6 +64,17 @@ static int plan_batches(struct run *run, struct err *e)
     return 0;
 }
 
+static int plan_update(struct run_options *o, struct err *e)
+{
+    if (o->update == RUN_UPDATE_BUCKET && o->clip > 0)
+        return err_set(e, ERR_USAGE,
+                       "--optimizer-per-bucket yes with --clip %g: the norm is known only when every bucket is there",
+                       o->clip);
+    if (o->update == RUN_UPDATE_AUTO)
+        o->update = o->schedule == SCHEDULE_SPLIT && o->clip <= 0 ? RUN_UPDATE_BUCKET : RUN_UPDATE_END;
+    return 0;
+}
+
 static int plan_data(struct run *run, struct notes *notes, struct err *e)
 {
     const struct run_options *o = &run->options;
@@ -114,12 +125,14 @@ int run_plan(struct run *run, const struct run_options *options, struct notes *n
 {
     memset(run, 0, sizeof *run);
     run->options = *options;
-    run->eval_loss = NAN;
+    run->eval_loss = run->agree_s = NAN;
     run->stage = "preparing";
     if (plan_spec(run, e) || plan_batches(run, e) || plan_data(run, notes, e))
         return -1;
     if (options->schedule == SCHEDULE_SPLIT && run->spec.kind != MODEL_GPT)
         return err_set(e, ERR_USAGE, "schedule split parts a tied embedding, and %s has none", run->spec.name);
+    if (plan_update(&run->options, e))
+        return -1;
     if (options->checkpoint && checkpoint_check(options->checkpoint, &run->spec, e))
         return -1;
     if (options->save && checkpoint_save_check(options->save, &run->spec, e))

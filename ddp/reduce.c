@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/kernels.h"
-
-enum { LAST_HEAD = -1, LAST_ROWS = -2 };
 
 /* ---- plan ---- */
 
@@ -37,22 +36,36 @@ static void add_reversed(struct reduce *r, const struct layout *l, int first, do
         add_bucket(r, l, l->n - 1 - (cut[i].first + cut[i].n - 1), l->n - 1 - cut[i].first);
 }
 
+/* The head's rows in parts of at most a bucket's size, each its own bucket. */
+static void add_head(struct reduce *r, const struct tensor *wte, double bucket_mib)
+{
+    size_t cap = bucket_caps_for(bucket_mib).other_bytes, cols = (size_t)wte->cols;
+    size_t parts = (wte->count * sizeof(float) - 1) / cap + 1;
+    r->head_parts = parts < REDUCE_HEAD_PARTS_MAX ? (int)parts : REDUCE_HEAD_PARTS_MAX;
+    r->head_bucket = r->n;
+    for (int p = 0; p < r->head_parts; p++) {
+        size_t first = (size_t)net_head_row(wte->rows, r->head_parts, p) * cols;
+        size_t end = (size_t)net_head_row(wte->rows, r->head_parts, p + 1) * cols;
+        r->bucket[r->n++] = (struct reduce_bucket){REDUCE_HEAD_PART, 1, wte->offset + first, end - first};
+    }
+}
+
 void reduce_plan(struct reduce *r, const struct layout *layout, enum reduce_schedule schedule, double bucket_mib)
 {
     r->schedule = schedule;
     r->n = 0;
     r->head_bucket = r->rows_bucket = -1;
+    r->head_parts = 0;
     memset(r->bucket_of, -1, sizeof r->bucket_of);
     if (schedule == SCHEDULE_DDP) {
         add_reversed(r, layout, 0, bucket_mib);
         return;
     }
     const struct tensor *wte = &layout->tensor[layout->wte];
-    r->head_bucket = r->n;
-    r->bucket[r->n++] = (struct reduce_bucket){LAST_HEAD, 1, wte->offset, wte->count};
+    add_head(r, wte, bucket_mib);
     add_reversed(r, layout, layout->wte + 1, bucket_mib);
     r->rows_bucket = r->n;
-    r->bucket[r->n++] = (struct reduce_bucket){LAST_ROWS, 1, wte->offset, 0};
+    r->bucket[r->n++] = (struct reduce_bucket){REDUCE_TOUCHED_ROWS, 1, wte->offset, 0};
 }
 
 /* ---- life ---- */
@@ -80,11 +93,41 @@ static void ready(void *ctx, const struct tensor *tensor, uint64_t now_ns)
         overlap_ready(&r->overlap, r->bucket_of[index]);
 }
 
-static void head_done(void *ctx, uint64_t now_ns)
+static void head_part(void *ctx, int part, uint64_t now_ns)
 {
     struct reduce *r = ctx;
     (void)now_ns;
-    overlap_ready(&r->overlap, r->head_bucket);
+    overlap_ready(&r->overlap, r->head_bucket + part);
+}
+
+static void see(void *ctx, const struct tensor *tensor, uint64_t now_ns)
+{
+    struct reduce *r = ctx;
+    int index = (int)(tensor - r->net->layout.tensor);
+    if (r->bucket_of[index] >= 0)
+        r->seen_ns[r->bucket_of[index]] = now_ns;
+    if (r->rows_bucket >= 0 && index == r->net->layout.wte)
+        r->seen_ns[r->rows_bucket] = now_ns;
+}
+
+static void see_head(void *ctx, int part, uint64_t now_ns)
+{
+    struct reduce *r = ctx;
+    r->seen_ns[r->head_bucket + part] = now_ns;
+}
+
+static void listen(struct reduce *r, void (*tensor)(void *, const struct tensor *, uint64_t),
+                   void (*part)(void *, int, uint64_t))
+{
+    r->net->ready = tensor;
+    r->net->head_part = r->head_parts ? part : NULL;
+    r->net->head_parts = r->head_parts;
+    r->net->ready_ctx = r;
+}
+
+void reduce_watch(struct reduce *r, bool on)
+{
+    listen(r, on ? see : NULL, on ? see_head : NULL);
 }
 
 int reduce_init(struct reduce *r, struct net *net, struct transport *transport, const struct reduce_options *options,
@@ -159,36 +202,84 @@ static int agree_on_rows(struct reduce *r, uint32_t step, const int32_t *tokens,
 int reduce_begin(struct reduce *r, uint32_t step, const int32_t *tokens, struct err *e)
 {
     struct net *net = r->net;
+    r->times = (struct reduce_times){.begin_ns = clock_now_ns()};
     if (r->schedule == SCHEDULE_SPLIT && agree_on_rows(r, step, tokens, e))
         return -1;
+    r->times.begin_ns = clock_now_ns() - r->times.begin_ns;
     for (int b = 0; b < r->n; b++)
         r->span[b] = (struct overlap_bucket){net->grad + r->bucket[b].offset, r->bucket[b].count};
     if (r->schedule == SCHEDULE_SPLIT) {
         r->span[r->rows_bucket] = (struct overlap_bucket){r->rows, (size_t)r->rows_n * (size_t)net->spec.C};
         net->apart = r->rows;
         net->apart_row = r->row;
-        net->head_done = head_done;
     }
-    net->ready = ready;
-    net->ready_ctx = r;
+    listen(r, ready, head_part);
     return overlap_begin(&r->overlap, step, r->span, r->n, e);
 }
 
-int reduce_finish(struct reduce *r, struct err *e)
+static void add_touched_rows(struct reduce *r)
 {
     struct net *net = r->net;
-    if (r->schedule == SCHEDULE_SPLIT)
-        overlap_ready(&r->overlap, r->rows_bucket);
-    net->ready = NULL;
-    net->head_done = NULL;
-    net->apart = NULL;
-    if (overlap_wait(&r->overlap, r->n, e))
-        return -1;
-    if (r->schedule == SCHEDULE_DDP)
-        return 0;
     size_t C = (size_t)net->spec.C;
     float *wte = net->grad + net->layout.tensor[net->layout.wte].offset;
     for (int i = 0; i < r->rows_n; i++)
         net->k->add(wte + (size_t)r->id_of_row[i] * C, r->rows + (size_t)i * C, C);
+}
+
+/* A row of the embedding that somebody's tokens touched has its gradient only when the touched rows are here, too. */
+static void update_bucket(struct reduce *r, int b, const struct reduce_update *update)
+{
+    struct net *net = r->net;
+    int wte = net->layout.wte, part = b - r->head_bucket;
+    struct net_rows rows = {.end = net->spec.V, .mark = r->row_of_id, .marked = true};
+    if (r->bucket[b].last >= 0) {
+        net_update_span(net, update->optimizer, update->t, r->bucket[b].offset, r->bucket[b].count);
+        return;
+    }
+    if (r->bucket[b].last == REDUCE_HEAD_PART) {
+        rows.first = net_head_row(net->spec.V, r->head_parts, part);
+        rows.end = net_head_row(net->spec.V, r->head_parts, part + 1);
+        rows.marked = false;
+    }
+    net_update_rows(net, update->optimizer, update->t, wte, &rows);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What of the updates lay before the end of the last bucket. */
+static uint64_t hidden_ns(const struct reduce *r)
+{
+    uint64_t end = r->overlap.record[r->n - 1].call.end_ns, sum = 0;
+    for (int b = 0; b < r->n; b++)
+        sum += earlier(r->update_end_ns[b], end) - earlier(r->update_start_ns[b], end);
+    return sum;
+}
+
+int reduce_finish(struct reduce *r, const struct reduce_update *update, struct err *e)
+{
+    struct reduce_times *times = &r->times;
+    if (r->schedule == SCHEDULE_SPLIT)
+        overlap_ready(&r->overlap, r->rows_bucket);
+    listen(r, NULL, NULL);
+    r->net->apart = NULL;
+    for (int b = update ? 0 : r->n - 1; b < r->n; b++) {
+        uint64_t from = clock_now_ns();
+        if (overlap_wait(&r->overlap, b + 1, e))
+            return -1;
+        if (b == r->rows_bucket)
+            add_touched_rows(r);
+        uint64_t here = clock_now_ns();
+        times->exposed_ns += here - from;
+        if (!update)
+            continue;
+        update_bucket(r, b, update);
+        r->update_start_ns[b] = here;
+        r->update_end_ns[b] = clock_now_ns();
+        times->update_ns += r->update_end_ns[b] - here;
+    }
+    times->hidden_ns = update ? hidden_ns(r) : 0;
     return 0;
 }

@@ -105,8 +105,10 @@ static int decide(struct run *run, int number, enum decision wish, enum decision
     *decision = run->interrupted ? ENOUGH : wish;
     if (!team)
         return 0;
+    uint64_t start = clock_now_ns();
     if (team_agree(team, (uint32_t)number, &mine, e))
         return -1;
+    run->agree_s = fmin(run->agree_s, clock_seconds(start, clock_now_ns())); /* fmin(NaN, x) is x */
     *decision = (enum decision)team->word[0].wish;
     for (int r = 0; r < team->world; r++)
         run->interrupted |= team->word[r].stop;
@@ -220,10 +222,14 @@ static int baseline(struct run *run, struct step_worker *w, const struct reporte
             return -1;
         if (next == ENOUGH)
             return 0;
-        double took = step_alone(w);
-        if (took < 0)
+        struct step_alone alone = step_alone(w);
+        if (alone.step_s < 0)
             return err_set(e, ERR_PEER_LOST, "another rank was lost while each was timed alone");
-        run->alone_s[run->alone_n++] = took;
+        double *ready_s = run->alone_ready_s + (size_t)run->alone_n * (size_t)run->buckets;
+        for (int b = 0; b < run->buckets; b++)
+            ready_s[b] = clock_seconds(alone.start_ns, w->reduce->seen_ns[b]);
+        run->alone_backward_s[run->alone_n] = alone.backward_s;
+        run->alone_s[run->alone_n++] = alone.step_s;
     }
 }
 
@@ -423,6 +429,7 @@ void run_fini(struct run *run)
     free(run->ready_s);
     free(run->bucket);
     free(run->bucket_s);
+    free(run->alone_ready_s);
     free(run->batch_of);
     timeline_close(&run->timeline);
     memset(run, 0, sizeof *run);

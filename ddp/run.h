@@ -32,6 +32,10 @@
 #include "model/data.h"
 #include "model/net.h"
 
+/* When parameters are updated: all at the end of the step; those of a bucket as soon as it is reduced. AUTO is BUCKET with
+ * schedule split, and END with ddp, as in a PyTorch loop that calls optimizer.step(), and with clipping. */
+enum run_update { RUN_UPDATE_AUTO, RUN_UPDATE_END, RUN_UPDATE_BUCKET };
+
 struct run_options {
     const char *model;             /* "shakespeare-char" unless told otherwise */
     int batch, seq;                /* of this rank; 0: the model's own */
@@ -59,6 +63,7 @@ struct run_options {
     const volatile sig_atomic_t *stop;
     struct team *team; /* NULL: alone. Borrowed; as rank and world say */
     enum reduce_schedule schedule;
+    enum run_update update;     /* AUTO in the options, one of the others in the plan */
     double bucket_mib;          /* 0: PyTorch's default */
     bool verify;                /* compare parameters after every step; small models are always compared */
     bool baseline;              /* with a team: time each rank alone (on unless told otherwise) */
@@ -77,6 +82,8 @@ struct run_sample {
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
     double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h); NaN: not told */
+    double cpu_s;           /* processor time of the communication thread for them */
+    double hidden_update_s; /* part of optimizer_s: while buckets were still on their way */
     double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
 };
 
@@ -149,6 +156,10 @@ struct run {
     double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */
     int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
     double alone_s[RUN_ALONE_MAX];
+    double alone_backward_s[RUN_ALONE_MAX]; /* from its start to the end of backward */
+    double *alone_ready_s;                  /* [RUN_ALONE_MAX][buckets]: from its start until the bucket was complete */
+    double agree_s;                         /* the shortest exchange of a few words between steps; NaN: there was none */
+    bool shares_processor;                  /* the communication thread has no CPU beside those of the compute threads */
 };
 
 int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e);

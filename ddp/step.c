@@ -1,10 +1,13 @@
 /*
  * ddp/step.c - see step.h. Start at step_take(): micro-batches, the wait for the reduction, the optimizer.
  */
+#include "config.h" /* sched_getaffinity */
+
 #include "ddp/step.h"
 
 #include <malloc.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -67,6 +70,13 @@ static const void *micro_inputs(const struct step_worker *w, int k)
 
 /* ---- life ---- */
 
+/* More than 1024 CPUs do not fit in the set, and then there is one to spare. */
+static bool has_spare_cpu(int threads)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > threads;
+}
+
 static int open_reduction(struct step_worker *w, struct err *e)
 {
     struct run *run = w->run;
@@ -77,6 +87,7 @@ static int open_reduction(struct step_worker *w, struct err *e)
         return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
     if (o->roam)
         o->roam(o->roam_ctx, true); /* the communication thread inherits where it may run */
+    run->shares_processor = !has_spare_cpu(o->threads);
     int result = team_open_gradients(o->team, e);
     if (result == 0)
         result = reduce_init(w->reduce, &run->net, o->team->gradients, &options, e);
@@ -88,7 +99,8 @@ static int open_reduction(struct step_worker *w, struct err *e)
     run->why_opaque = o->team->gradients->ops->why_opaque;
     run->buckets = w->reduce->n;
     run->bucket = calloc((size_t)run->buckets, sizeof *run->bucket);
-    if (!run->bucket)
+    run->alone_ready_s = calloc((size_t)run->buckets * RUN_ALONE_MAX, sizeof *run->alone_ready_s);
+    if (!run->bucket || !run->alone_ready_s)
         return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
     memcpy(run->bucket, w->reduce->bucket, (size_t)run->buckets * sizeof *run->bucket);
     return 0;
@@ -131,25 +143,22 @@ static void harvest(struct step_worker *w)
     trace->n = 0;
 }
 
-/* The mean loss of the micro-batches; with a reduction net.grad is then the mean gradient of all ranks, and *exposed_ns
- * what was spent waiting for it. */
-static int all_micro_batches(struct step_worker *w, struct reduce *reduce, int number, float *loss,
-                             uint64_t *exposed_ns, struct err *e)
+/* The mean loss of the micro-batches; with a reduction net.grad is then the mean gradient of all ranks, and, given an
+ * update, the parameters are updated. */
+static int all_micro_batches(struct step_worker *w, struct reduce *reduce, const struct reduce_update *update,
+                             int number, float *loss, struct err *e)
 {
     struct run *run = w->run;
     int K = run->options.accum;
     float scale = (reduce ? reduce_scale(reduce) : 1) / (float)K;
     *loss = 0;
-    *exposed_ns = 0;
     for (int k = 0; k < K; k++) {
         size_t at = (size_t)k * batch_positions(run);
         const int32_t *targets = w->targets ? w->targets + at : NULL;
         if (k == K - 1) {
             net_trace_reset(&run->net);
-            uint64_t from = clock_now_ns();
             if (reduce && reduce_begin(reduce, (uint32_t)number, micro_inputs(w, k), e))
                 return -1;
-            *exposed_ns += clock_now_ns() - from;
         }
         *loss += net_step(&run->net, micro_inputs(w, k), targets, scale, k > 0) / (float)K;
         if (net_abandoned(&run->net))
@@ -157,12 +166,7 @@ static int all_micro_batches(struct step_worker *w, struct reduce *reduce, int n
         timeline_micro_batch(&run->timeline, run->net.trace.phase, run->net.trace.n, k, K, reduce != NULL);
         harvest(w);
     }
-    uint64_t from = clock_now_ns();
-    if (reduce && reduce_finish(reduce, e))
-        return -1;
-    if (reduce)
-        *exposed_ns += clock_now_ns() - from;
-    return 0;
+    return reduce ? reduce_finish(reduce, update, e) : 0;
 }
 
 /* ---- what a step cost ---- */
@@ -196,6 +200,7 @@ static void add_call(struct run_sample *s, const struct call *call)
 {
     s->communication_s += clock_seconds(call->start_ns, call->end_ns);
     s->wait_s += part(call, call->wait_ns);
+    s->cpu_s += (double)call->cpu_ns * 1e-9;
 }
 
 static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row, struct run_sample *s)
@@ -223,13 +228,16 @@ static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row
 }
 
 /* The step's layers and micro-batches are there already. */
-static void keep_timeline(const struct step_worker *w, uint64_t middle_ns, uint64_t end_ns)
+static void keep_timeline(const struct step_worker *w, bool per_bucket, uint64_t middle_ns, uint64_t end_ns)
 {
     struct run *run = w->run;
     struct timeline *t = &run->timeline;
     const struct reduce *r = w->reduce;
     timeline_layers(t, run->net.trace.phase, run->net.trace.n);
-    timeline_update(t, middle_ns, end_ns, r != NULL);
+    for (int b = 0; per_bucket && b < r->n; b++)
+        timeline_update(t, r->update_start_ns[b], r->update_end_ns[b], true);
+    if (!per_bucket)
+        timeline_update(t, middle_ns, end_ns, r != NULL);
     if (r && r->ids_call.end_ns)
         timeline_bucket(t, -1, (uint64_t)r->positions_all * sizeof *r->ids, 0, &r->ids_call);
     for (int b = 0; r && b < r->n; b++)
@@ -251,7 +259,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     struct run *run = w->run;
     const struct run_options *o = &run->options;
     *s = (struct run_sample){.sent_bytes = NAN};
-    uint64_t t0 = clock_now_ns(), exposed_ns;
+    uint64_t t0 = clock_now_ns();
     fetch(w);
     memset(w->layer_s, 0, sizeof w->layer_s);
     run->stamps_per_step = 0;
@@ -263,14 +271,17 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     uint64_t start = clock_now_ns();
     if (row >= 0)
         timeline_begin(&run->timeline, row, start);
-    if (all_micro_batches(w, w->reduce, number, &s->loss, &exposed_ns, e)) {
+    struct reduce_update update = {&run->optimizer, ++w->update};
+    bool per_bucket = w->reduce && o->update == RUN_UPDATE_BUCKET;
+    if (all_micro_batches(w, w->reduce, per_bucket ? &update : NULL, number, &s->loss, e)) {
         timeline_drop(&run->timeline);
         return -1;
     }
     uint64_t middle = clock_now_ns();
     if (o->clip > 0)
         net_clip(&run->net, (float)o->clip);
-    net_update(&run->net, &run->optimizer, ++w->update);
+    if (!per_bucket)
+        net_update(&run->net, update.optimizer, update.t);
     uint64_t end = clock_now_ns();
     s->minor_faults = minor_faults() - s->minor_faults;
     if (row >= 0)
@@ -278,15 +289,22 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     if (sent >= 0)
         s->sent_bytes = (double)(team_sent_bytes(o->team) - sent);
 
-    keep_timeline(w, middle, end);
+    keep_timeline(w, per_bucket, middle, end);
     harvest(w);
     run->stamps_per_step += run->net.trace.ready_n * o->accum;
     s->step_s = clock_seconds(start, end);
     s->optimizer_s = clock_seconds(middle, end);
     for (int l = 0; l < STEP_LAYERS_MAX; l++)
         s->forward_s += w->layer_s[l][PHASE_FORWARD];
-    s->exposed_s = (double)exposed_ns * 1e-9;
-    s->backward_s = clock_seconds(start, middle) - s->forward_s - s->exposed_s;
+    double updated_s = 0;
+    if (w->reduce) {
+        const struct reduce_times *times = &w->reduce->times;
+        s->exposed_s = (double)(times->begin_ns + times->exposed_ns) * 1e-9;
+        s->hidden_update_s = (double)times->hidden_ns * 1e-9;
+        updated_s = (double)times->update_ns * 1e-9;
+    }
+    s->optimizer_s += updated_s;
+    s->backward_s = clock_seconds(start, middle) - s->forward_s - s->exposed_s - updated_s;
     if (w->reduce)
         keep_buckets(w, start, row, s);
     if (row >= 0)
@@ -304,21 +322,27 @@ void step_peek(struct step_worker *w)
 }
 
 /* A learning rate of 0 does all the work of an update and changes no parameter: p x 1 - 0 x anything finite. */
-double step_alone(struct step_worker *w)
+struct step_alone step_alone(struct step_worker *w)
 {
     struct run *run = w->run;
     struct optimizer_spec still = run->optimizer;
+    struct step_alone alone = {.step_s = -1, .start_ns = clock_now_ns()};
     still.lr = 0;
     float loss;
-    uint64_t none, start = clock_now_ns();
-    if (all_micro_batches(w, NULL, 0, &loss, &none, NULL))
-        return -1;
+    if (w->reduce)
+        reduce_watch(w->reduce, true);
+    int result = all_micro_batches(w, NULL, NULL, 0, &loss, NULL);
+    if (w->reduce)
+        reduce_watch(w->reduce, false);
+    if (result)
+        return alone;
+    alone.backward_s = clock_seconds(alone.start_ns, clock_now_ns());
     if (run->options.clip > 0)
         net_clip(&run->net, (float)run->options.clip);
     net_update(&run->net, &still, 1);
-    double took = clock_seconds(start, clock_now_ns());
+    alone.step_s = clock_seconds(alone.start_ns, clock_now_ns());
     run->net.trace.n = 0;
-    return took;
+    return alone;
 }
 
 double step_floor(struct step_worker *w)
@@ -326,11 +350,10 @@ double step_floor(struct step_worker *w)
     struct run *run = w->run;
     const struct kernels *real = run->net.k;
     float loss;
-    uint64_t none;
     net_use_kernels(&run->net, &kernels_null);
     int stamps = run->stamps_per_step;
     uint64_t start = clock_now_ns();
-    all_micro_batches(w, NULL, 0, &loss, &none, NULL);
+    all_micro_batches(w, NULL, NULL, 0, &loss, NULL);
     double took = clock_seconds(start, clock_now_ns());
     run->stamps_per_step = stamps;
     net_use_kernels(&run->net, real);

@@ -38,9 +38,15 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *sam
 /* Puts the next batch in place and leaves the order of the data as it is. */
 void step_peek(struct step_worker *w);
 
-/* Seconds for a step with the batch in place on this rank alone, without communication; the parameters are left as they are, the moments
- * are not. Negative: it was abandoned. */
-double step_alone(struct step_worker *w);
+struct step_alone {
+    double step_s;      /* negative: it was abandoned */
+    double backward_s;  /* from its start to the end of backward */
+    uint64_t start_ns;  /* the reduction's seen_ns (ddp/reduce.h) count from here */
+};
+
+/* A step with the batch in place on this rank alone, without communication; the parameters are left as they are, the
+ * moments are not. */
+struct step_alone step_alone(struct step_worker *w);
 
 /* Seconds for forward and backward with nothing but their matrix products. */
 double step_floor(struct step_worker *w);

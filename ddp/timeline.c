@@ -20,7 +20,7 @@ static int smaller(int a, int b)
  * other and for the size of the result as well. */
 static void plan(struct timeline *t, const struct timeline_shape *s)
 {
-    t->layers_max = s->layers * (2 * smaller(s->accum, 2) + 1);
+    t->layers_max = s->layers * (2 * smaller(s->accum, 2) + 1) + s->buckets; /* a bucket may end within a layer */
     t->parts_max = 2 * smaller(s->accum, TIMELINE_MICRO_BATCHES) + 2 * s->buckets + 6;
     t->buckets_max = s->buckets ? s->buckets + 1 : 0;
     int numbers = t->layers_max * LAYER_NUMBERS + t->parts_max * PART_NUMBERS + t->buckets_max * BUCKET_NUMBERS;

@@ -12,7 +12,7 @@
 #include "model/gemm.h"
 #include "model/ops.h"
 
-enum { MLP_BYTES = 8 << 20, HEAD_BYTES = 112 << 20 };
+enum { MLP_BYTES = 8 << 20, HEAD_BYTES = 224 << 20 };
 
 struct weights { /* addresses of one layer's tensors in a flat array; NULL where there is none */
     float *p[BLOCK_TENSORS];
@@ -153,7 +153,8 @@ static double head_forward(struct net *net, int r, int R, const int32_t *targets
     return ops_cross_entropy(net, b->logits, targets + r, R, scale, grad);
 }
 
-/* logits hold d_logits [R][V]; branch receives the gradient of lnf's output. */
+/* logits hold d_logits [R][V]; branch receives the gradient of lnf's output. With the last rows the weight's gradient is
+ * complete, part by part if somebody wants to know. */
 static void head_backward(struct net *net, int r, int R, bool accumulate)
 {
     struct net_buffers *b = net->buffers;
@@ -161,8 +162,17 @@ static void head_backward(struct net *net, int r, int R, bool accumulate)
     const float *wte = find(net->param, &net->layout, net->layout.wte);
     float *d_wte = find(net->grad, &net->layout, net->layout.wte);
     size_t row = (size_t)r * (size_t)C;
+    bool reports = net->head_part && r + R == (int)rows_of(net);
+    int parts = reports ? net->head_parts : 1;
+    for (int p = 0; p < parts; p++) {
+        int v = net_head_row(V, parts, p), n = net_head_row(V, parts, p + 1) - v;
+        if (n > 0)
+            gemm(true, false, n, C, R, 1, b->logits + v, V, b->norm + row, C, accumulate, d_wte + (size_t)v * (size_t)C,
+                 C);
+        if (reports)
+            net->head_part(net->ready_ctx, p, clock_now_ns());
+    }
     gemm(false, false, R, C, V, 1, b->logits, V, wte, C, 0, b->branch + row, C);
-    gemm(true, false, V, C, R, 1, b->logits, V, b->norm + row, C, accumulate, d_wte, C);
 }
 
 /* branch holds the gradient of norm i's output: through the norm into d_residual. */
@@ -254,8 +264,6 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
     }
     if (!grad || net_abandoned(net))
         return (float)(loss / BT);
-    if (net->head_done)
-        net->head_done(net->ready_ctx, clock_now_ns());
     norm_backward(net, 2 * L, true, accumulate);
     t = trace_phase(net, PHASE_BACKWARD, L, t);
     for (int layer = L - 1; layer >= 0; layer--) {

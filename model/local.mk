@@ -8,7 +8,8 @@ libddpbench_a_SOURCES += \
 	model/mlp.c \
 	model/net.c model/net.h \
 	model/ops.c model/ops.h \
-	model/spec.c model/spec.h
+	model/spec.c model/spec.h \
+	model/update.c
 
 # The vector kernels: one object a width, each with its own flags; kernels_best() picks at run time.
 EXTRA_DIST += model/kernels_simd.h model/simd.h

@@ -1,4 +1,4 @@
-/* model/net.c - see net.h: planning, initial parameters, the optimizer, the trace. */
+/* model/net.c - see net.h: planning, initial parameters, clipping, the trace. The optimizer is in update.c. */
 #include "model/net.h"
 
 #include <math.h>
@@ -133,30 +133,18 @@ float net_loss(struct net *net, const void *inputs, const int32_t *targets)
     return mlp_step(net, inputs, 1, false, false);
 }
 
-/* The calling thread's share [*from, *to) of [first, end), on cache lines. */
-static void share_span(size_t first, size_t end, size_t *from, size_t *to)
-{
-    size_t lines = (end - first + 15) / 16, t = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-    *from = first + lines * t / of * 16;
-    *to = first + lines * (t + 1) / of * 16;
-    if (*from > end)
-        *from = end;
-    if (*to > end)
-        *to = end;
-}
-
 static void share_sum_squares(struct net *net)
 {
     enum { LINE = 8 };
     size_t from, to;
-    share_span(0, net->layout.params, &from, &to);
+    ops_share_span(0, net->layout.params, &from, &to);
     net->buffers->loss[omp_get_thread_num() * LINE] = net->k->sum_squares(net->grad + from, to - from);
 }
 
 static void share_scale(struct net *net, float factor)
 {
     size_t from, to;
-    share_span(0, net->layout.params, &from, &to);
+    ops_share_span(0, net->layout.params, &from, &to);
     net->k->scale(net->grad + from, to - from, factor);
 }
 
@@ -171,68 +159,6 @@ double net_clip(struct net *net, float clip)
     if (clip > 0 && norm + 1e-6 > clip)
         ON_ALL_THREADS(net, share_scale(net, (float)(clip / (norm + 1e-6))));
     return norm;
-}
-
-struct update {
-    const struct optimizer_spec *o;
-    struct adamw h; /* h.shrink is set per tensor */
-};
-
-static struct update make_update(const struct optimizer_spec *o, int64_t t)
-{
-    struct update u = {.o = o};
-    u.h.lr = o->lr;
-    u.h.beta1 = o->beta1;
-    u.h.beta2 = o->beta2;
-    u.h.eps = o->eps;
-    if (o->kind == OPTIMIZER_ADAMW) {
-        u.h.step = (float)(o->lr / (1 - pow(o->beta1, (double)t)));
-        u.h.inv_sqrt_correction2 = (float)(1 / sqrt(1 - pow(o->beta2, (double)t)));
-    }
-    return u;
-}
-
-/* Updates the elements of [from, to) that belong to tensor. */
-static void update_part(struct net *net, const struct update *u, const struct tensor *tensor, size_t from, size_t to)
-{
-    size_t end = tensor->offset + tensor->count;
-    if (from < tensor->offset)
-        from = tensor->offset;
-    if (to > end)
-        to = end;
-    if (from >= to)
-        return;
-    float shrink = tensor->decay ? 1 - u->o->lr * u->o->weight_decay : 1;
-    if (u->o->kind == OPTIMIZER_SGD) {
-        net->k->sgd(net->param + from, net->grad + from, to - from, u->o->lr, shrink);
-    } else {
-        struct adamw h = u->h;
-        h.shrink = shrink;
-        net->k->adamw(net->param + from, net->grad + from, net->m + from, net->v + from, to - from, &h);
-    }
-}
-
-/* Tensors first .. end-1 lie side by side; threads divide the whole span. */
-static void share_update(struct net *net, const struct update *u, int first, int end)
-{
-    const struct tensor *t = net->layout.tensor;
-    size_t from, to;
-    share_span(t[first].offset, t[end - 1].offset + t[end - 1].count, &from, &to);
-    for (int i = first; i < end; i++)
-        update_part(net, u, &t[i], from, to);
-}
-
-void net_update(struct net *net, const struct optimizer_spec *optimizer, int64_t t)
-{
-    struct update u = make_update(optimizer, t);
-    uint64_t now = clock_now_ns();
-    for (int first = 0, end; first < net->layout.n; first = end) {
-        int layer = net->layout.tensor[first].layer;
-        for (end = first + 1; end < net->layout.n && net->layout.tensor[end].layer == layer;)
-            end++;
-        ON_ALL_THREADS(net, share_update(net, &u, first, end));
-        now = trace_phase(net, PHASE_OPTIMIZER, layer, now);
-    }
 }
 
 /* ---- trace ---- */

@@ -56,9 +56,12 @@ struct net {
     void (*ready)(void *ctx, const struct tensor *tensor, uint64_t now_ns); /* may be NULL */
     void *ready_ctx;
     /* The tied embedding in two parts, for callers that want its dense part early. With apart set, backward leaves in
-     * grad only what the head gives to wte, calls head_done when that is complete, and puts the lookup's gradients into
-     * apart[apart_row[i]][C] (+=) for position i of [B][T]; the caller has cleared it and adds it to grad later. */
-    void (*head_done)(void *ctx, uint64_t now_ns);
+     * grad only what the head gives to wte, and puts the lookup's gradients into apart[apart_row[i]][C] (+=) for position
+     * i of [B][T]; the caller has cleared it and adds it to grad later. What the head gives is finished in head_parts
+     * groups of rows, as net_head_row() cuts them, and head_part is called for each in order; the gradient that goes on
+     * to the layers below is computed after that. */
+    void (*head_part)(void *ctx, int part, uint64_t now_ns);
+    int head_parts;
     float *apart;
     const int32_t *apart_row;
     const atomic_bool *abandon;  /* once it is true net_step returns within a layer and leaves garbage; may be NULL */
@@ -95,6 +98,24 @@ double net_clip(struct net *net, float clip);
 
 /* One optimizer update with bias correction for update number t = 1, 2, ... */
 void net_update(struct net *net, const struct optimizer_spec *optimizer, int64_t t);
+
+/* The same for the elements [from, from + count) of the flat arrays, and for some rows of one tensor. Parts that cover
+ * everything once are one update, bit for bit, in any order. */
+struct net_rows {
+    int first, end;      /* of these rows */
+    const int32_t *mark; /* [rows of the tensor] */
+    bool marked;         /* true: those with mark >= 0, false: those with mark < 0 */
+};
+void net_update_span(struct net *net, const struct optimizer_spec *optimizer, int64_t t, size_t from, size_t count);
+void net_update_rows(struct net *net, const struct optimizer_spec *optimizer, int64_t t, int tensor,
+                     const struct net_rows *rows);
+
+/* First row of a part when V rows are finished in that many parts; part == parts gives V. Cuts fall on multiples of 4,
+ * the width of a kernel of OpenBLAS, and a part may be empty. */
+static inline int net_head_row(int V, int parts, int part)
+{
+    return part >= parts ? V : (int)((int64_t)V * part / parts / 4 * 4);
+}
 
 void net_trace_reset(struct net *net);
 

@@ -12,6 +12,17 @@ int ops_share(int n, int *first)
     return (int)(n * (t + 1) / of) - *first;
 }
 
+void ops_share_span(size_t first, size_t end, size_t *from, size_t *to)
+{
+    size_t lines = (end - first + 15) / 16, t = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+    *from = first + lines * t / of * 16;
+    *to = first + lines * (t + 1) / of * 16;
+    if (*from > end)
+        *from = end;
+    if (*to > end)
+        *to = end;
+}
+
 static bool products_only(const struct net *net)
 {
     return net->k == &kernels_null;

@@ -25,6 +25,8 @@
 
 /* The calling thread's part [*first, *first + count) of n things; returns count. */
 int ops_share(int n, int *first);
+/* Its part [*from, *to) of the floats [first, end), cut on cache lines counted from first. */
+void ops_share_span(size_t first, size_t end, size_t *from, size_t *to);
 
 void ops_embed(struct net *net, float *x, const int32_t *tokens);
 /* Adds the embedding's part to d_wte (whole rows touched by tokens) and sets or adds d_wpe. */

@@ -15,6 +15,28 @@ static void line(struct table_page *p, const char *name, const char *key, const 
     fprintf(p->f, " %s  %s\n", p->unit.name, remark);
 }
 
+/* What the plan of the buckets allows, beside what was measured. */
+static void arithmetic(struct table_page *p)
+{
+    const json_t *a = table_at(p->d, "communication", "arithmetic", NULL);
+    if (!json_is_object(a))
+        return;
+    double ratio = table_num(a, "exposed_ratio", NULL);
+    table_label(p, "  allowed");
+    table_duration(p, table_num(a, "exposed_s", NULL), TABLE_VALUE_WIDTH);
+    fprintf(p->f, " %s  exposed by the plan of the buckets at %.1f MB/s", p->unit.name,
+            table_num(a, "rate_bytes_per_s", NULL) * 1e-6);
+    if (isfinite(ratio))
+        fprintf(p->f, ": measured %.2f times that", ratio);
+    fprintf(p->f, "\n");
+    if (!isfinite(table_num(a, "step_s", NULL)))
+        return;
+    table_label(p, "  and a step of");
+    table_duration(p, table_num(a, "step_s", NULL), TABLE_VALUE_WIDTH);
+    fprintf(p->f, " %s  from the step alone: measured %.3f times that\n", p->unit.name,
+            table_num(a, "step_ratio", NULL));
+}
+
 static void traffic(struct table_page *p)
 {
     const json_t *c = table_at(p->d, "communication", NULL);
@@ -25,6 +47,7 @@ static void traffic(struct table_page *p)
     line(p, "exchange", "total_s", remark);
     line(p, "  exposed", "exposed_s", "the step stood still for it");
     line(p, "  hidden", "hidden_s", "behind the computation");
+    arithmetic(p);
     table_label(p, "schedule");
     table_put(p, json_string_value(table_at(c, "schedule", NULL)));
     fprintf(p->f, " over ");

@@ -41,6 +41,7 @@ struct world {
     enum reduce_schedule schedule;
     double bucket_mib;
     struct optimizer_spec optimizer;
+    bool per_bucket;
     const int32_t *tokens, *targets; /* [STEPS][BATCH][SEQ] */
     struct transport transport[RANKS];
     struct result result[RANKS];
@@ -80,11 +81,13 @@ static void train_rank(int rank, void *ctx)
         if (reduce_begin(r, (uint32_t)s, w->tokens + at, &e))
             ck_abort_msg("%s", e.text);
         out->loss[s] = net_step(net, w->tokens + at, w->targets + at, reduce_scale(r), false);
-        if (reduce_finish(r, &e))
+        struct reduce_update update = {&w->optimizer, s + 1};
+        if (reduce_finish(r, w->per_bucket ? &update : NULL, &e))
             ck_abort_msg("%s", e.text);
         if (s == 0)
             out->grad = copy_of(net->grad, net->layout.params);
-        net_update(net, &w->optimizer, s + 1);
+        if (!w->per_bucket)
+            net_update(net, &w->optimizer, s + 1);
     }
     out->n = net->layout.params;
     out->param = copy_of(net->param, net->layout.params);
@@ -224,6 +227,27 @@ START_TEST(bucket_size_does_not_matter)
 }
 END_TEST
 
+/* Every element is updated by itself from the same gradient, so when it happens cannot matter: the bits of the update at
+ * the end, whatever the schedule, the bucket size, the optimizer and the ranks. _i: schedule, optimizer, bucket size. */
+START_TEST(update_per_bucket_is_the_update_at_the_end)
+{
+    enum reduce_schedule schedule = _i % 2 ? SCHEDULE_SPLIT : SCHEDULE_DDP;
+    enum optimizer_kind kind = _i / 2 % 2 ? OPTIMIZER_SGD : OPTIMIZER_ADAMW;
+    double bucket_mib = _i / 4 ? 0.002 : 25; /* the head in four parts, in one */
+    int batch[] = {7, 1, 4};
+    struct world end = make_world(3, batch, schedule, bucket_mib, kind);
+    struct world bucket = make_world(3, batch, schedule, bucket_mib, kind);
+    bucket.per_bucket = true;
+    train_world(&end);
+    train_world(&bucket);
+    for (int i = 0; i < 3; i++)
+        ck_assert_mem_eq(bucket.result[i].param, end.result[i].param, end.result[i].n * sizeof(float));
+    free_world(&end);
+    free_world(&bucket);
+    kit_release();
+}
+END_TEST
+
 /* Rank A has 3 sequences whose mean gradient is 2, rank B one with 6: the mean over all is (3 x 2 + 1 x 6) / 4 = 3. */
 START_TEST(mean_is_weighted_by_tokens)
 {
@@ -260,6 +284,7 @@ START_TEST(plan_of_gpt2)
     static struct layout layout;
     struct model_spec gpt2;
     struct err e;
+    size_t sum_of_head = 0;
     ck_assert_int_eq(model_spec_find(&gpt2, "gpt2-124m", &e), 0);
     ck_assert_int_eq(layout_init(&layout, &gpt2, &e), 0);
     reduce_plan(&r, &layout, SCHEDULE_DDP, 0);
@@ -273,7 +298,14 @@ START_TEST(plan_of_gpt2)
     ck_assert_uint_eq(sum, 124439808);
     reduce_plan(&r, &layout, SCHEDULE_SPLIT, 0);
     ck_assert_int_eq(r.head_bucket, 0);
-    ck_assert_uint_eq(r.bucket[0].count * 4, 154389504);
+    ck_assert_int_eq(r.head_parts, 6); /* 154,389,504 bytes at most 26,214,400 each, of whole rows */
+    for (int p = 0; p < r.head_parts; p++) {
+        ck_assert_uint_eq(r.bucket[p].offset, sum_of_head);
+        ck_assert_uint_eq(r.bucket[p].count % 768, 0);
+        ck_assert_uint_le(r.bucket[p].count * 4, 26214400);
+        sum_of_head += r.bucket[p].count;
+    }
+    ck_assert_uint_eq(sum_of_head * 4, 154389504);
     ck_assert_int_eq(r.rows_bucket, r.n - 1);
     for (sum = 0, r.n--; r.n >= 0; r.n--)
         sum += r.bucket[r.n].count;
@@ -288,6 +320,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, ranks_equal_one_big_batch, 0, 4 * SHARES);
     tcase_add_loop_test(tc, bucket_size_does_not_matter, 0, 2);
+    tcase_add_loop_test(tc, update_per_bucket_is_the_update_at_the_end, 0, 8);
     tcase_add_test(tc, mean_is_weighted_by_tokens);
     tcase_add_test(tc, plan_of_gpt2);
     suite_add_tcase(suite, tc);

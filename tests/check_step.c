@@ -19,7 +19,7 @@ START_TEST(seven_micro_batches_are_one_batch)
                                            .L = 1,
                                            .NH = 2,
                                            .C = 64,
-                                           .V = 3600,
+                                           .V = 7200,
                                            .context = 64,
                                            .bias = true,
                                            .optimizer = {.kind = OPTIMIZER_SGD}};
