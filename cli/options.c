@@ -112,7 +112,8 @@ static const struct row {
     {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"optimizer-per-bucket", "WHEN", TEXT, AT(optimizer_per_bucket), 0, 0, R, RANKS,
-     "yes: update a bucket's parameters while later ones travel; no: all at the end; auto (default): yes with split, no "
+     "yes: update a bucket's parameters while later ones travel; no: all at the end; auto (default): yes with split, "
+     "no "
      "with ddp, as PyTorch"},
     {"comm", "NAME", TEXT, AT(comm), 0, 0, R, RANKS,
      "tcp (default); gloo: as PyTorch does on CPUs; mpi: ranks that mpirun or srun started; null: nothing is "

@@ -31,7 +31,8 @@ static double best_rate(const struct run *run, const struct record_column *c, in
     for (int b = 0; b < run->buckets; b++) {
         for (int i = 0; i < n; i++) {
             const double *x = run->bucket_s + ((size_t)i * (size_t)run->buckets + (size_t)b) * RUN_BUCKET_COLUMNS;
-            c->value[i] = x[RUN_BUCKET_BYTES] * share / (x[RUN_BUCKET_END] - x[RUN_BUCKET_FIRST_BYTE]);
+            double from_s = isfinite(x[RUN_BUCKET_FIRST_BYTE]) ? x[RUN_BUCKET_FIRST_BYTE] : x[RUN_BUCKET_START];
+            c->value[i] = x[RUN_BUCKET_BYTES] * share / (x[RUN_BUCKET_END] - from_s);
         }
         double rate = record_column_summary(c, n).median;
         if (column(run, b, RUN_BUCKET_BYTES, c, n) >= RATE_BYTES_MIN && rate > best)
@@ -107,15 +108,19 @@ static void fill(json_t *root, json_t *o, const struct run *run, const struct re
     struct arithmetic_step own = allowed(run, &a, ready_s, bytes, m.optimizer_s, bucket);
     double moving_s = all_bytes * 2 * (a.world - 1) / a.world / a.rate_bytes_per_s;
     a.backward_s = m.alone_backward_s;
-    a.stolen = run->shares_processor ? fmin(1, m.cpu_s / moving_s) : 0;
+    a.stolen = run->shares_processor ? m.cpu_s / moving_s : 0;
+    if (a.stolen > 1)
+        a.stolen = 1;
     struct arithmetic_step best = allowed(run, &a, alone_ready_s, bytes, m.alone_s - m.alone_backward_s, bucket);
     record_set(o, "rate_bytes_per_s", json_num(a.rate_bytes_per_s));
     record_set(o, "latency_s", json_num(a.latency_s));
-    record_set(o, "processor_share", json_num(a.stolen));
+    record_set_num(root, o, "processor_share", "communication.arithmetic.processor_share", a.stolen, run->why_opaque);
     record_set(o, "exposed_s", json_num(own.exposed_s));
     add_ratio(root, o, "exposed_ratio", "communication.arithmetic.exposed_ratio", m.exposed_s, own.exposed_s);
     const char *why = run->options.baseline ? "the run ended before each rank was timed alone" : "--no-baseline";
-    bool alone = run->alone_n > 0;
+    bool alone = run->alone_n > 0 && isfinite(a.stolen);
+    if (run->alone_n > 0)
+        why = run->why_opaque;
     record_set_num(root, o, "step_s", "communication.arithmetic.step_s", alone ? best.step_s : NAN, why);
     record_set_num(root, o, "step_ratio", "communication.arithmetic.step_ratio", alone ? m.step_s / best.step_s : NAN,
                    why);
@@ -132,10 +137,11 @@ void record_add_arithmetic(json_t *root, json_t *communication, const struct run
     struct arithmetic_bucket *bucket = calloc(buckets + 1, sizeof *bucket);
     double *work = calloc(3 * buckets + 1, sizeof *work);
     bool memory = c.value && bucket && work;
-    const char *why = n == 0                        ? record_no_steps
-                      : !memory                     ? "out of memory"
-                      : !isfinite(best_rate(run, &c, n)) ? "no bucket of at least 4 MB, from which a rate could be taken"
-                                                    : NULL;
+    const char *why = n == 0    ? record_no_steps
+                      : !memory ? "out of memory"
+                      : !isfinite(best_rate(run, &c, n))
+                          ? "no bucket of at least 4 MB, from which a rate could be taken"
+                          : NULL;
     if (why) {
         json_unknown(root, communication, "arithmetic", path, why);
     } else {

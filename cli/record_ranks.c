@@ -266,8 +266,8 @@ static int add_communication(json_t *root, const struct record *r)
     for (int i = 0; i < n; i++)
         c.value[i] = fmax(0, s[i].communication_s - s[i].exposed_s);
     record_set_num(root, o, "hidden_s", "communication.hidden_s", record_column_summary(&c, n).median, record_no_steps);
-    record_set_num(root, o, "cpu_s", "communication.cpu_s",
-                   record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median, record_no_steps);
+    record_set_num(root, o, "cpu_s", "communication.cpu_s", record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median,
+                   n && run->why_opaque ? run->why_opaque : record_no_steps);
     record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
     record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
                    record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);

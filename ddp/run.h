@@ -82,7 +82,7 @@ struct run_sample {
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
     double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h); NaN: not told */
-    double cpu_s;           /* processor time of the communication thread for them */
+    double cpu_s;           /* processor time of the communication thread for them; NaN: not told */
     double hidden_update_s; /* part of optimizer_s: while buckets were still on their way */
     double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
 };
@@ -158,8 +158,8 @@ struct run {
     double alone_s[RUN_ALONE_MAX];
     double alone_backward_s[RUN_ALONE_MAX]; /* from its start to the end of backward */
     double *alone_ready_s;                  /* [RUN_ALONE_MAX][buckets]: from its start until the bucket was complete */
-    double agree_s;                         /* the shortest exchange of a few words between steps; NaN: there was none */
-    bool shares_processor;                  /* the communication thread has no CPU beside those of the compute threads */
+    double agree_s;        /* the shortest exchange of a few words between steps; NaN: there was none */
+    bool shares_processor; /* the communication thread has no CPU beside those of the compute threads */
 };
 
 int run_plan(struct run *run, const struct run_options *options, struct notes *notes, struct err *e);

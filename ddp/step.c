@@ -200,7 +200,7 @@ static void add_call(struct run_sample *s, const struct call *call)
 {
     s->communication_s += clock_seconds(call->start_ns, call->end_ns);
     s->wait_s += part(call, call->wait_ns);
-    s->cpu_s += (double)call->cpu_ns * 1e-9;
+    s->cpu_s += part(call, call->cpu_ns);
 }
 
 static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row, struct run_sample *s)

@@ -39,9 +39,9 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *sam
 void step_peek(struct step_worker *w);
 
 struct step_alone {
-    double step_s;      /* negative: it was abandoned */
-    double backward_s;  /* from its start to the end of backward */
-    uint64_t start_ns;  /* the reduction's seen_ns (ddp/reduce.h) count from here */
+    double step_s;     /* negative: it was abandoned */
+    double backward_s; /* from its start to the end of backward */
+    uint64_t start_ns; /* the reduction's seen_ns (ddp/reduce.h) count from here */
 };
 
 /* A step with the batch in place on this rank alone, without communication; the parameters are left as they are, the

@@ -24,16 +24,16 @@ static void arithmetic(struct table_page *p)
     double ratio = table_num(a, "exposed_ratio", NULL);
     table_label(p, "  allowed");
     table_duration(p, table_num(a, "exposed_s", NULL), TABLE_VALUE_WIDTH);
-    fprintf(p->f, " %s  exposed by the plan of the buckets at %.1f MB/s", p->unit.name,
+    fprintf(p->f, " %s  by the plan of the buckets, %.1f MB/s", p->unit.name,
             table_num(a, "rate_bytes_per_s", NULL) * 1e-6);
     if (isfinite(ratio))
-        fprintf(p->f, ": measured %.2f times that", ratio);
+        fprintf(p->f, ": measured %.2f x", ratio);
     fprintf(p->f, "\n");
     if (!isfinite(table_num(a, "step_s", NULL)))
         return;
     table_label(p, "  and a step of");
     table_duration(p, table_num(a, "step_s", NULL), TABLE_VALUE_WIDTH);
-    fprintf(p->f, " %s  from the step alone: measured %.3f times that\n", p->unit.name,
+    fprintf(p->f, " %s  from the step alone: measured %.3f x\n", p->unit.name,
             table_num(a, "step_ratio", NULL));
 }
 

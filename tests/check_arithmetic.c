@@ -57,7 +57,8 @@ START_TEST(communication_takes_processor_time)
     is(s.end_s, 8.25);
     is(s.exposed_s, 1);
     is(s.step_s, 9.25);
-    a.stolen = 1; /* computing stands still while bytes move: 1 .. 5, then 3 more until 8, 8 .. 9, 2 more until 11 .. 12 */
+    a.stolen =
+        1; /* computing stands still while bytes move: 1 .. 5, then 3 more until 8, 8 .. 9, 2 more until 11 .. 12 */
     s = arithmetic_step(&a);
     is(s.backward_end_s, 11);
     is(s.end_s, 12);

@@ -157,6 +157,7 @@ START_TEST(not_in_this_version)
 {
     refused("--spawn", "--spawn", "0");
     refused("ddp or split", "--schedule", "ring");
+    refused("yes, no or auto", "--optimizer-per-bucket", "never");
     refused("tcp, gloo, mpi or null", "--comm", "nccl");
     refused("per rank", "--batch", "2", "--global-batch", "4");
     refused("--dtype", "--dtype", "bf16");
