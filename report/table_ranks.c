@@ -33,8 +33,7 @@ static void arithmetic(struct table_page *p)
         return;
     table_label(p, "  and a step of");
     table_duration(p, table_num(a, "step_s", NULL), TABLE_VALUE_WIDTH);
-    fprintf(p->f, " %s  from the step alone: measured %.3f x\n", p->unit.name,
-            table_num(a, "step_ratio", NULL));
+    fprintf(p->f, " %s  from the step alone: measured %.3f x\n", p->unit.name, table_num(a, "step_ratio", NULL));
 }
 
 static void traffic(struct table_page *p)
