@@ -37,5 +37,6 @@ int cmd_serve(const struct invocation *in);
 int cmd_predict(const struct invocation *in);
 int cmd_link(const struct invocation *in);
 int cmd_peers(const struct invocation *in);
+int cmd_trace(const struct invocation *in);
 
 #endif

@@ -23,7 +23,7 @@ enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
 
-enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK };
+enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK, TR = OPTIONS_TRACE };
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -145,13 +145,15 @@ static const struct row {
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L, OUTPUT, "print one JSON document instead of a table"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L, OUTPUT,
-     "save the result here (default: ./results if it is there and writable, else the XDG data folder)"},
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR, OUTPUT,
+     "print one JSON document instead of a table"},
+    {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR, OUTPUT,
+     "where results are (default: ./results if it is there and writable, else the XDG data folder)"},
     {"label", "TEXT", TEXT, AT(label), 0, 0, R | L, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR, OTHER, "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
@@ -329,7 +331,9 @@ static int check_names(int command, int argc, char *const *argv, struct err *e)
             continue;
         const char *equals = strchr(arg, '=');
         size_t length = equals ? (size_t)(equals - arg) : strlen(arg);
-        const struct row *row = strncmp(arg, "--", 2) == 0 ? find(arg + 2, length - 2, command) : NULL;
+        const struct row *row = strncmp(arg, "--", 2) == 0 ? find(arg + 2, length - 2, command)
+                                : strcmp(arg, "-o") == 0   ? find("output", strlen("output"), command)
+                                                           : NULL;
         if (!row)
             return unknown(arg, length > 80 ? 80 : length, command, e);
         if (!row->argument && equals)
@@ -355,6 +359,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         in->options->help = true;
     else if (key == 'V')
         in->options->version = true;
+    else if (key == 'o')
+        return store(in->options, find("output", strlen("output"), OPTIONS_TRACE), arg ? arg : "", in->err) ? EINVAL
+                                                                                                            : 0;
     else if (key >= KEY_FIRST && key < KEY_FIRST + ROWS)
         return store(in->options, &rows[key - KEY_FIRST], arg ? arg : "", in->err) ? EINVAL : 0;
     else
@@ -378,6 +385,8 @@ static void fill_argp(struct argp_option *list, int command)
             key = 'h';
         else if (row->offset == AT(version))
             key = 'V';
+        else if (row->offset == AT(output))
+            key = 'o';
         *list++ = (struct argp_option){.name = row->name,
                                        .key = key,
                                        .arg = row->argument,

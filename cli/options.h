@@ -24,7 +24,8 @@ enum options_of {
     OPTIONS_SERVE = 8,
     OPTIONS_PEERS = 16,
     OPTIONS_LINK = 64,
-    OPTIONS_PREDICT = 128
+    OPTIONS_PREDICT = 128,
+    OPTIONS_TRACE = 1024
 };
 
 /* What is to be predicted. */
@@ -63,6 +64,7 @@ struct options {
     double peer_timeout_s;
     struct predict_options predict;
     struct link_wishes survey;
+    const char *output; /* trace; NULL: not given */
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

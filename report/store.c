@@ -60,7 +60,7 @@ static bool usable(const char *folder)
     return stat(folder, &st) == 0 && S_ISDIR(st.st_mode) && access(folder, W_OK | X_OK) == 0;
 }
 
-int store_folder(char *folder, size_t size, const char *asked, struct err *e)
+int store_place(char *folder, size_t size, const char *asked, struct err *e)
 {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     int n;
@@ -77,7 +77,12 @@ int store_folder(char *folder, size_t size, const char *asked, struct err *e)
                        "no place for the result: ./results is not writable and neither XDG_DATA_HOME nor HOME is set");
     if (n < 0 || (size_t)n >= size)
         return too_long(asked ? asked : home, e);
-    return make_folder(folder, e);
+    return 0;
+}
+
+int store_folder(char *folder, size_t size, const char *asked, struct err *e)
+{
+    return store_place(folder, size, asked, e) ? -1 : make_folder(folder, e);
 }
 
 /* Gives the finished file its name unless somebody has that name: 0, or -1 with errno EEXIST or another.
@@ -172,4 +177,41 @@ int store_write(char *path, size_t size, const char *folder, const char *stem, c
     fail("name the result", path, e);
     unlink(temporary);
     return -1;
+}
+
+static int write_into(const char *path, const char *text, size_t bytes, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail("write to", path, e);
+    int result = write_all(fd, text, bytes) ? fail("write to", path, e) : 0;
+    if (close(fd) && result == 0)
+        return fail("write to", path, e);
+    return result;
+}
+
+int store_file(const char *path, const char *text, size_t bytes, struct err *e)
+{
+    struct stat st;
+    char temporary[PATH_MAX], folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_into(path, text, bytes, e);
+    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
+        return too_long(path, e);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return fail("write", path, e);
+    int failed = fill(fd, text, bytes) ? errno : 0;
+    if (close(fd) && !failed)
+        failed = errno;
+    if (!failed && rename(temporary, path))
+        failed = errno;
+    if (failed) {
+        unlink(temporary);
+        errno = failed;
+        return fail("write", path, e);
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return sync_folder(folder) ? fail("sync the folder", folder, e) : 0;
 }

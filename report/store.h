@@ -25,8 +25,14 @@
  * else $XDG_DATA_HOME/ddpbench/results, with ~/.local/share for an unset or relative XDG_DATA_HOME. */
 int store_folder(char *folder, size_t size, const char *asked, struct err *e);
 
+/* The same place, which may not exist. */
+int store_place(char *folder, size_t size, const char *asked, struct err *e);
+
 /* Writes folder/STEM SUFFIX, or folder/STEM-2 SUFFIX and so on if that name is taken; path is what it became. */
 int store_write(char *path, size_t size, const char *folder, const char *stem, const char *suffix, const char *text,
                 size_t bytes, struct err *e);
+
+/* Writes a file of the user's own choice, which is replaced if it is a file; what is none (a device, a pipe) is written to. */
+int store_file(const char *path, const char *text, size_t bytes, struct err *e);
 
 #endif

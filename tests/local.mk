@@ -8,11 +8,14 @@ SH_TESTS += tests/blas_choice.sh
 SH_TESTS += tests/cli.sh
 SH_TESTS += tests/spawn.sh tests/emulate.sh
 SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
+SH_TESTS += tests/trace.sh
 SH_TESTS += tests/serve.sh tests/peers.sh
 SH_TESTS += tests/pytorch_profile.sh
 EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests
 check_PROGRAMS += tests/json_at
+# reads a trace as a viewer does
+check_PROGRAMS += tests/trace_look
 # a wire that misbehaves, and strangers, for tests of faults
 check_PROGRAMS += tests/proxy tests/knock
 if HAVE_CHECK
@@ -61,7 +64,8 @@ CHECK_TESTS += tests/check_throttle
 CHECK_TESTS += tests/check_address tests/check_keys tests/check_session tests/check_tls
 tests_check_keys_SOURCES = tests/check_keys.c tests/scratch.c tests/scratch.h
 tests_check_session_SOURCES = tests/check_session.c tests/session_kit.c tests/session_kit.h
-CHECK_TESTS += tests/check_timeline
+CHECK_TESTS += tests/check_timeline tests/check_trace
+tests_check_trace_SOURCES = tests/check_trace.c tests/scratch.c tests/scratch.h
 CHECK_TESTS += tests/check_probe tests/check_probe_limits
 tests_check_probe_SOURCES = tests/check_probe.c tests/tree.c tests/tree.h
 tests_check_probe_limits_SOURCES = tests/check_probe_limits.c tests/tree.c tests/tree.h

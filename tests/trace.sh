@@ -1,0 +1,138 @@
+# The trace of a run: it adds up, and whatever is no run is refused. And which rank is slow, among three and four.
+. "$TOP_SRCDIR/tests/lib.sh"
+
+json_at="$(dirname "$DDPBENCH")/tests/json_at"
+look="$(dirname "$DDPBENCH")/tests/trace_look"
+{ [ -x "$json_at" ] && [ -x "$look" ]; } || skip_all 'tests/json_at and tests/trace_look are not built'
+cd "$scratch" || exit 99
+export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+
+# train OUTPUT ARGUMENT...
+train()
+{
+    to=$1
+    shift
+    status=0
+    "$DDPBENCH" --seq 32 --batch 1 --warmup 1 --no-floor --no-baseline --threads 1 --results-dir saved --json "$@" >"$to" 2>err ||
+        status=$?
+    is "trains: $*" $status 0
+    [ $status -eq 0 ] || sed 's/^/# /' err
+}
+
+# trace ARGUMENT... - its status in $status
+trace()
+{
+    status=0
+    "$DDPBENCH" trace "$@" >out 2>err || status=$?
+}
+
+# counts RUN RANKS STEPS LAYERS BUCKETS ARROWS - a trace that a viewer can rely on, with so many of each
+counts()
+{
+    trace "$1"
+    is "trace of $1" $status 0
+    "$look" out >looked
+    is "$1 as a viewer sees it" "$(sed 's/ worst .*//' looked)" "ranks $2 steps $3 layers $4 buckets $5 arrows $6"
+    # shellcheck disable=SC2016 # awk's own
+    holds "$1: parts are the step" awk '{ exit !($NF <= 0.01) }' looked
+}
+
+# 6 blocks, embedding and head: 8 layers, three times each; three buckets, one arrow to each from where it was ready and one
+# between ranks
+train one --steps 3
+counts one 1 3 72 0 0
+holds 'one node: no lane for communication' sh -c '! grep -q "\"communication\"" out'
+train two --spawn 2 --steps 4
+counts two 2 8 192 24 48
+# the exchange of token ids comes first, and nothing makes it ready
+train split --spawn 2 --steps 1 --schedule split
+n=$("$json_at" split communication.buckets)
+counts split 2 2 48 $((2 * n + 2)) $((4 * n + 2))
+# two of three micro-batches in detail: 8 layers x 5
+train accum --spawn 2 --steps 1 --accum 3
+counts accum 2 2 80 6 12
+# 40 steps: the first and the last 4, and 8 of those between at most
+train long --spawn 3 --steps 40 --model linear-10x2 --seq 1
+trace long
+"$look" out >looked
+# shellcheck disable=SC2016
+holds 'a long run keeps 12 to 16 steps of each rank' awk '{ exit !($4 >= 36 && $4 <= 48) }' looked
+is 'bytes taken in timed steps' "$("$json_at" long memory.allocated_in_timed_region_bytes)" 0
+
+# --- where it goes ---
+trace last --results-dir saved -o trace.json
+is 'into a file' $status 0
+holds 'says so' grep -q '^trace .*trace.json, of saved/' out
+holds 'and it is there' "$look" trace.json
+trace last --results-dir saved --output=trace.json --json
+is 'over a file' "$status $("$json_at" out saved)" '0 trace.json'
+trace last --results-dir saved -o nosuch/trace.json
+is 'into no folder' $status 73
+
+# --- what is no run ---
+refused()
+{
+    is "$2" $status "$1"
+    # shellcheck disable=SC2016 # the inner shell's
+    holds "$2: one sentence, with $3" sh -c 'test "$(wc -l <err)" -eq 1 && grep -Eq -- "$1" err' sh "$3"
+}
+trace
+refused 64 'no run named' "needs a run"
+trace nosuch.json
+refused 66 'a file that is not there' nosuch.json
+trace last --results-dir empty
+refused 66 'no run yet' empty
+head -c 5000 one >cut.json
+trace cut.json
+refused 65 'a file that was cut' 'cut.json is no complete JSON document: line'
+echo '{"schema_version": 1}' >other.json
+trace other.json
+refused 65 'another document' 'other.json: this is no run: it has no tool'
+"$DDPBENCH" info --json >info.json
+trace info.json
+refused 65 'not a run' 'this is no run: it has no'
+trace "$scratch"
+refused 65 'a folder' 'is no file'
+trace one --json
+refused 64 'two documents on stdout' '-o FILE'
+"$DDPBENCH" --steps 0 --model linear-10x2 --json >none 2>err
+trace none
+refused 65 'no step' 'no timed step'
+
+# --- the slow rank, which is stopped most of the time; ranks have little of two CPUs, so it must stand out ---
+slow()
+{
+    ranks=$1 victim=$2
+    "$DDPBENCH" --seq 64 --batch 4 --warmup 1 --steps 4 --no-floor --no-baseline --threads 1 --spawn "$ranks" --json >slow 2>err &
+    pid=$!
+    until worker=$(pgrep -P $pid -f -- "--worker=$victim:") || ! kill -0 $pid 2>/dev/null; do
+        sleep 0.05
+    done
+    while kill -0 "$worker" 2>/dev/null && kill -STOP "$worker" 2>/dev/null; do
+        sleep 0.24
+        kill -CONT "$worker" 2>/dev/null
+        sleep 0.03
+    done
+    status=0
+    wait $pid || status=$?
+    is "$ranks ranks, rank $victim slow" $status 0
+    is "$ranks ranks: the slow one is named" "$("$json_at" slow communication.straggler.rank)" "$victim"
+    for rank in $(seq 0 $((ranks - 1))); do
+        for member in holds_up_s summary.wait_s.median summary.compute_s.median; do
+            "$json_at" slow "nodes.$rank.$member"
+        done | tr '\n' ' '
+        echo
+    done >told
+    # shellcheck disable=SC2016 # awk's own
+    holds "$ranks ranks: it waits least, holds the others up most, and works longest" awk -v v="$victim" '
+        NR == v + 1 { held = $1; wait = $2; work = $3 }
+        { print; h[NR] = $1; w[NR] = $2; c[NR] = $3 }
+        END { for (i = 1; i <= NR; i++) if (i != v + 1 && (h[i] >= held || w[i] <= wait || c[i] >= work)) exit 1 }' told
+}
+if command -v pgrep >/dev/null 2>&1; then
+    slow 3 1
+    slow 4 2
+else
+    skip 'the slow rank' 'no pgrep'
+fi
+finish
