@@ -38,6 +38,8 @@
 static volatile sig_atomic_t stop;
 static struct peers *volatile waited_for; /* peers, while there is no step that could be finished first */
 
+static struct launched *volatile ended_at_once; /* a launcher leaves no time for the step in progress */
+
 static bool quiet; /* a worker: rank 0 speaks */
 
 /* The first signal ends the run after the step in progress, the second one ends the program. */
@@ -45,6 +47,11 @@ static void on_signal(int number)
 {
     static const char text[] = "\nstopping after this step; once more to stop at once\n";
     (void)number;
+    if (ended_at_once) {
+        stop = 1;
+        launched_abandon(ended_at_once);
+        return;
+    }
     if (stop)
         _exit(ERR_INTERRUPTED);
     stop = 1;
@@ -159,8 +166,10 @@ static int look_around(struct job *s, struct err *e)
     static char source[160];
     if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
         return -1;
-    if (s->ranks.here > 1)
-        probe_share_threads(&s->probe, s->ranks.here, s->options.threads, &s->notes);
+    if (ranks_meet(&s->ranks, &s->probe.affinity.usable, e))
+        return -1;
+    if (s->ranks.sharing > 1)
+        probe_share_threads(&s->probe, s->ranks.sharing, s->options.threads, &s->notes);
     o->threads = s->probe.threads;
     o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / s->ranks.here : 0;
     o->memory_limit_source = s->probe.memory.limit_source;
@@ -210,14 +219,20 @@ static void doubt_folder(struct job *s)
         notes_add(&s->notes, "the result will be shown but not saved: %.240s", e.text);
 }
 
+/* OpenBLAS's kernel. May start the program again. */
+static int settle_kernel(struct job *s, struct err *e)
+{
+    struct model_spec known;
+    if (model_spec_find(&known, s->options.run.model, e))
+        return -1;
+    return blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e);
+}
+
 /* Everything before the first step. */
 static int prepare(struct job *s, struct err *e)
 {
     struct run_options *o = &s->options.run;
-    struct model_spec known;
-    if (model_spec_find(&known, o->model, e))
-        return -1;
-    if (blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e))
+    if (!s->ranks.launched.launch.ops && settle_kernel(s, e))
         return -1;
     if (look_around(s, e))
         return -1;
@@ -227,7 +242,7 @@ static int prepare(struct job *s, struct err *e)
     if (run_plan(&s->run, o, &s->notes, e) || join(s, e))
         return -1;
     gemm_set_threads(o->threads);
-    if (probe_bind_part(&s->probe, s->ranks.here > 1 ? o->rank * o->threads : 0, o->threads, &s->notes, e))
+    if (probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
         return -1;
     if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */
         return -1;
@@ -315,6 +330,13 @@ static void execute(struct job *s)
     else if (s->executed && s->run.interrupted)
         err_set(&s->err, ERR_INTERRUPTED, "interrupted after %d timed step%s; what was measured is kept", s->run.n,
                 s->run.n == 1 ? "" : "s");
+    if (!s->executed && stop && s->ranks.launched.launch.ops) {
+        s->run.interrupted = true;
+        err_set(&s->err, ERR_INTERRUPTED,
+                "ended by a signal after %d timed step%s (Ctrl-C, or the launcher because another rank has died)%s",
+                s->run.n, s->run.n == 1 ? "" : "s",
+                s->run.n && s->ranks.rank == 0 ? "; what was measured is kept" : "");
+    }
     judge(s);
     ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
     doubt_emulation(s);
@@ -338,7 +360,7 @@ static struct record make_record(struct job *s)
                        .label = s->options.label,
                        .run = &s->run,
                        .executed = s->executed,
-                       .node = s->probe.name,
+                       .node = s->ranks.node ? s->ranks.node : s->probe.name,
                        .cpu = probe_cpu_name(&s->probe),
                        .threads_reason = s->probe.threads_reason,
                        .blas_kernel = gemm_core(),
@@ -354,6 +376,7 @@ static struct record make_record(struct job *s)
                        .emulated = s->options.emulate,
                        .link = &s->options.link,
                        .pacer_cost = s->ranks.pacer.cost,
+                       .backend = s->options.backend,
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
                        .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,
@@ -448,10 +471,9 @@ static int report_to_rank_0(struct job *s)
 {
     struct record r = make_record(s);
     json_t *report = record_report(&r);
-    struct err unheard = {0};
-    spawn_report(&s->ranks.place, report, &unheard);
+    ranks_report(&s->ranks, report, &s->err);
     json_decref(report);
-    return s->err.code ? (int)s->err.code : (int)unheard.code;
+    return (int)s->err.code;
 }
 
 /* The request cannot be met, or a rank was lost before the first step. */
@@ -465,6 +487,12 @@ static int give_up(struct job *s)
     return output_fail(s->in, &s->err);
 }
 
+/* Under a launcher the error is everybody's; one of them tells it. */
+static int fail(const struct invocation *in, const struct err *e)
+{
+    return launch_look().rank > 0 ? (int)e->code : output_fail(in, e);
+}
+
 int cmd_run(const struct invocation *in)
 {
     static struct job s; /* a net's layout and trace are too large for a stack */
@@ -472,12 +500,16 @@ int cmd_run(const struct invocation *in)
     int code;
     s.in = in;
     if (options_parse(&s.options, OPTIONS_RUN, in->argc, in->argv, &e))
-        return output_fail(in, &e);
+        return fail(in, &e);
     if (s.options.help || s.options.version)
         return output_help(in, &s.options, OPTIONS_RUN,
                            "Trains on this node, measures every part of a step and saves the result.\n");
+    if (s.options.backend->kind == BACKEND_LAUNCHED && settle_kernel(&s, &e))
+        return fail(in, &e);
     if (ranks_place(&s.ranks, &s.options, &e))
-        return output_fail(in, &e);
+        return fail(in, &e);
+    if (s.ranks.launched.launch.ops)
+        ended_at_once = &s.ranks.launched;
     s.options.run.rank = s.ranks.rank;
     s.options.run.world = s.ranks.world;
     catch_signals(s.ranks.rank > 0);

@@ -411,6 +411,9 @@ static int settle(struct options *o, struct err *e)
     o->backend = backend_find(o->comm);
     if (!o->backend)
         return err_set(e, ERR_USAGE, "option --comm takes tcp, gloo, mpi or null, not '%.80s'", o->comm);
+    if (o->backend->kind == BACKEND_LAUNCHED && (o->run.world > 1 || o->peers))
+        return err_set(e, ERR_USAGE, "option --comm %s takes its ranks from mpirun or srun; leave out --%s", o->comm,
+                       o->peers ? "peers" : "spawn");
     if (backend_check(o->backend, e))
         return -1;
     if (o->emulate && emulate_parse(&o->link, o->emulate, e))

@@ -17,7 +17,15 @@
 
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
 {
-    *ranks = (struct ranks){.world = o->run.world, .here = o->run.world};
+    *ranks = (struct ranks){.world = o->run.world, .here = o->run.world, .sharing = o->run.world};
+    if (o->backend->kind == BACKEND_LAUNCHED) {
+        if (launched_open(&ranks->launched, e))
+            return -1;
+        ranks->rank = ranks->launched.launch.rank;
+        ranks->world = ranks->launched.launch.world;
+        ranks->node = ranks->launched.launch.node;
+        return 0;
+    }
     if (!o->worker) {
         if (peers_check(&ranks->peers, o, e))
             return -1;
@@ -35,6 +43,21 @@ int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
     if (ranks->here != 1 && ranks->here != ranks->world)
         return err_set(e, ERR_USAGE, "option --worker belongs to %d ranks, not %d", ranks->world, ranks->here);
     ranks->rank = ranks->place.rank;
+    ranks->seat = ranks->here > 1 ? ranks->rank : 0;
+    return 0;
+}
+
+int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e)
+{
+    struct launched *l = &ranks->launched;
+    if (!l->launch.ops)
+        return 0;
+    if (launched_meet(l, usable, &(struct err){0}, e))
+        return -1;
+    ranks->here = l->here;
+    ranks->sharing = l->sharing;
+    ranks->seat = l->seat;
+    ranks->same_host = l->here == ranks->world;
     return 0;
 }
 
@@ -43,9 +66,6 @@ static int gather(struct ranks *ranks, const struct options *o, json_t *plan, co
                   struct team_options *team, struct err *e)
 {
     struct session *session = &ranks->peers.session;
-    ranks->report = calloc((size_t)ranks->world, sizeof(json_t *));
-    if (!ranks->report)
-        return err_set(e, ERR_MEMORY, "no memory for %d ranks", ranks->world);
     if (ranks->here > 1) {
         struct pacer *pacer = o->emulate ? &ranks->pacer : NULL;
         if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, pacer, e))
@@ -100,7 +120,15 @@ int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, cons
         return 0;
     if (o->emulate && pacer_open(&ranks->pacer, &o->link, o->run.seed + (uint64_t)ranks->rank, e))
         return -1;
-    if (ranks->rank > 0) {
+    ranks->report = calloc((size_t)ranks->world, sizeof(json_t *));
+    if (!ranks->report)
+        return err_set(e, ERR_MEMORY, "no memory for %d ranks", ranks->world);
+    if (ranks->launched.launch.ops) {
+        if (ranks_meet(ranks, NULL, e))
+            return -1;
+        team.launch = &ranks->launched.launch;
+        ranks->lost = &ranks->launched.abandoned;
+    } else if (ranks->rank > 0) {
         spawn_place_keep(&ranks->place);
         team.next_fd = ranks->place.next_fd;
         team.prev_fd = ranks->place.prev_fd;
@@ -139,11 +167,27 @@ static void leave_workers(struct ranks *ranks, const char *when, struct err *err
         spawn_explain(&ranks->spawn, when, gemm_core(), err);
 }
 
+/* A rank that fails before all are in the run tells the others, who are at their next meeting or will be. */
+static void leave_launched(struct ranks *ranks, struct notes *notes, struct err *err)
+{
+    struct launched *l = &ranks->launched;
+    struct err first = {0};
+    if (launched_together(l) && ranks->rank == 0) {
+        launched_hear(l, ranks->report, err);
+        add_warnings(ranks, notes);
+    } else if (!launched_together(l) && !l->settled && err->code && launched_meet(l, NULL, err, &first)) {
+        *err = first;
+    }
+}
+
 void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes, struct err *err)
 {
     char when[64];
     double patience_s = err->code == ERR_OK || err->code == ERR_INTERRUPTED ? DRAIN_S : 0;
     team_close(&ranks->team);
+    if (ranks->launched.launch.ops && ranks->world > 1)
+        leave_launched(ranks, notes, err);
+    ranks->end = (int)err->code;
     if (!ranks->spawn.world && !ranks->peers.open) { /* a worker */
         pacer_close(&ranks->pacer, patience_s);
         return;
@@ -160,7 +204,17 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
     else
         peers_leave(&ranks->peers, when, ranks->report, err);
     pacer_close(&ranks->pacer, patience_s);
+    ranks->end = (int)err->code;
     add_warnings(ranks, notes);
+}
+
+void ranks_report(struct ranks *ranks, const json_t *report, const struct err *own)
+{
+    struct err unheard;
+    if (!ranks->launched.launch.ops)
+        spawn_report(&ranks->place, report, &unheard);
+    else if (launched_together(&ranks->launched))
+        launched_report(&ranks->launched, report, own);
 }
 
 void ranks_fini(struct ranks *ranks)
@@ -172,5 +226,6 @@ void ranks_fini(struct ranks *ranks)
     for (int r = 1; r < ranks->world && ranks->report; r++)
         json_decref(ranks->report[r - 1]);
     free(ranks->report);
+    launched_close(&ranks->launched, ranks->end);
     *ranks = (struct ranks){0};
 }

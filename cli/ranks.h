@@ -1,11 +1,13 @@
 /*
  * cli/ranks.h - the other ranks of a run, from a command's point of view: rank 0 starts, hears and buries them, a worker
- * finds its place and gives its last word. The other ranks are processes on this node (ddp/spawn.h) or nodes that serve
- * (peers.h). For one rank alone every function does nothing.
+ * finds its place and gives its last word. The other ranks are processes on this node (ddp/spawn.h), nodes that serve
+ * (peers.h), or all started by a launcher (launched.h). For one rank alone every function does nothing.
  *
  *     ranks_place(&ranks, &options, e)        first: which rank this is, and whether the peers can be meant
+ *     ranks_meet(&ranks, usable, e)           which of the ranks share this node and its CPUs
  *     ranks_start(&ranks, &options, plan, in, e)  when the request is known to be possible; ranks.team is then open
  *     ranks_leave(&ranks, run, notes, err)    connections closed; rank 0: all workers gone, err their fault if it was
+ *     ranks_report(&ranks, report, &err)      a worker's last word
  *     ranks_fini(&ranks)
  *
  * Owner: the main thread.
@@ -15,6 +17,7 @@
 
 #include "base/notes.h"
 #include "cli/commands.h"
+#include "cli/launched.h"
 #include "cli/options.h"
 #include "cli/peers.h"
 #include "comm/pacer.h"
@@ -23,9 +26,13 @@
 
 struct ranks {
     int rank, world, here;               /* here: ranks that share this node */
+    int sharing, seat;                   /* ranks that share this one's CPUs, and how many of them come before it */
+    const char *node;                    /* this node's name as a launcher knows it; NULL: there is none */
     struct spawn_place place;            /* of a worker */
     struct spawn spawn;                  /* rank 0's */
     struct peers peers;                  /* or these */
+    struct launched launched;            /* or these, every rank's */
+    int end;                             /* the code of what ended the run, from ranks_leave() */
     json_t **report;                     /* rank 0: what rank r said at [r - 1] after ranks_leave(); NULL: nothing */
     const atomic_bool *lost;             /* a rank is lost; NULL: nobody watches */
     char local_addr[ADDRESS_TEXT_BYTES]; /* this node's on the way to the first of the others */
@@ -35,8 +42,11 @@ struct ranks {
 };
 
 /* ERR_USAGE if a worker was not started by this program, or for an emulated link of one rank alone; else as
- * peers_check(). */
+ * peers_check() or launched_open(), after which this program must not start itself again. */
 int ranks_place(struct ranks *ranks, const struct options *o, struct err *e);
+
+/* usable: the CPUs of this rank. -1: some rank of a launcher cannot go on. */
+int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e);
 
 /* plan: what peers have to agree with; borrowed, NULL without peers. */
 int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e);
@@ -46,6 +56,10 @@ int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, cons
  * told or died of; the workers' warnings are added with their rank, each text once. run may not have been planned. */
 void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes, struct err *err);
 
+/* To rank 0, which may not listen any more: its own end tells it. */
+void ranks_report(struct ranks *ranks, const json_t *report, const struct err *own);
+
+/* After a run that a launcher's ranks did not end together it does not return; all that is to be said has been said. */
 void ranks_fini(struct ranks *ranks);
 
 #endif

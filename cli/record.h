@@ -42,9 +42,10 @@ struct record {
     int here;               /* ranks that share this node */
     const char *local_addr; /* with other ranks: this node's on the way to them; and whether they are on this node */
     bool same_host;
-    const char *emulated;         /* --emulate's text; NULL: connections are as they are */
-    const struct emulate *link;   /* what it says */
-    struct pacer_cost pacer_cost; /* what that cost here */
+    const char *emulated;          /* --emulate's text; NULL: connections are as they are */
+    const struct emulate *link;    /* what it says */
+    struct pacer_cost pacer_cost;  /* what that cost here */
+    const struct backend *backend; /* what was asked for; NULL: tcp */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

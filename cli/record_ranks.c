@@ -344,6 +344,25 @@ static void add_emulated(json_t *root, const struct record *r)
     record_set(root, "emulated", o);
 }
 
+/* How the gradients travelled. */
+static void add_way(json_t *root, const struct record *r)
+{
+    enum backend_kind kind = r->backend ? r->backend->kind : BACKEND_RING;
+    const char *mpi = "MPI chooses the way and does not tell";
+    record_set_text(root, root, "local_addr", "local_addr", r->local_addr,
+                    kind == BACKEND_LAUNCHED ? mpi : "no other rank was reached");
+    if (kind == BACKEND_LAUNCHED)
+        json_unknown(root, root, "wire", "wire", mpi);
+    else
+        record_set(root, "wire", json_string("clear"));
+    if (kind == BACKEND_LAUNCHED)
+        json_unknown(root, root, "integrity", "integrity", mpi);
+    else if (kind == BACKEND_BESIDE)
+        json_unknown(root, root, "integrity", "integrity", "gloo checks nothing beyond what TCP does");
+    else
+        record_set(root, "integrity", json_string("crc32c"));
+}
+
 int record_add_ranks(json_t *root, const struct record *r)
 {
     if (r->run->options.world == 1) {
@@ -359,9 +378,7 @@ int record_add_ranks(json_t *root, const struct record *r)
                  r->emulated    ? "the link is emulated: see emulated"
                  : r->same_host ? "the ranks share a host: loopback is not measured as a link"
                                 : "this version does not measure links by themselves");
-    record_set_text(root, root, "local_addr", "local_addr", r->local_addr, "no other rank was reached");
-    record_set(root, "wire", json_string("clear"));
-    record_set(root, "integrity", json_string("crc32c"));
+    add_way(root, r);
     add_speedup(root, r);
     return add_communication(root, r);
 }

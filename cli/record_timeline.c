@@ -66,6 +66,15 @@ static json_t *layers_json(const struct timeline_step *s)
     return o;
 }
 
+/* Null for what the back-end does not tell. */
+static void put_part(json_t *list, const struct call *call, uint64_t ns)
+{
+    if (call->opaque)
+        json_array_append_new(list, json_null());
+    else
+        put(list, ns);
+}
+
 static json_t *buckets_json(const struct timeline_step *s)
 {
     json_t *o = json_object();
@@ -81,11 +90,11 @@ static json_t *buckets_json(const struct timeline_step *s)
         put_instant(start, s, b->call.start_ns);
         put_instant(first, s, b->call.first_byte_ns);
         put_instant(end, s, b->call.end_ns);
-        put(wait, b->call.wait_ns);
-        put(upstream, b->call.upstream_ns);
-        put(move, b->call.move_ns);
-        put(sum, b->call.sum_ns);
-        put(check, b->call.check_ns);
+        put_part(wait, &b->call, b->call.wait_ns);
+        put_part(upstream, &b->call, b->call.upstream_ns);
+        put_part(move, &b->call, b->call.move_ns);
+        put_part(sum, &b->call, b->call.sum_ns);
+        put_part(check, &b->call, b->call.check_ns);
     }
     return o;
 }

@@ -185,6 +185,8 @@ static int judge(struct judging *j, const json_t *asked, int threads, struct err
     fill_arguments(&j->arguments, asked, threads);
     if (options_parse(&j->options, OPTIONS_RUN, j->arguments.argc - 1, j->arguments.argv + 1, e))
         return -1;
+    if (j->options.backend->kind == BACKEND_LAUNCHED)
+        return err_set(e, ERR_PROTOCOL, "a plan for ranks that a launcher starts");
     if (probe_read(&j->probe, NULL, threads, &j->notes, e))
         return -1;
     o->world = (int)world;

@@ -18,6 +18,7 @@ libddpbench_a_SOURCES += \
 	comm/guest.c comm/guest.h \
 	comm/keystore.c comm/keystore.h \
 	comm/loopback.c comm/loopback.h \
+	comm/launch.c comm/launch.h \
 	comm/link.c comm/link.h comm/link_busy.c comm/link_busy.h comm/link_motion.c comm/link_motion.h \
 	comm/link_order.c comm/link_order.h comm/link_reduce.c comm/link_reduce.h \
 	comm/link_socket.c comm/link_socket.h \
@@ -44,7 +45,7 @@ tools_bench_ring_SOURCES = tools/bench_ring.c
 # Back-ends in modules of their own, loaded when they are asked for. The program finds them beside itself or here.
 AM_CPPFLAGS += -DMODULE_FOLDER='"$(pkglibexecdir)"'
 pkglibexec_PROGRAMS =
-EXTRA_DIST += comm/transport_gloo.cc
+EXTRA_DIST += comm/transport_gloo.cc comm/transport_mpi.c
 if HAVE_GLOO
 pkglibexec_PROGRAMS += ddpbench-gloo.so
 ddpbench_gloo_so_SOURCES = comm/transport_gloo.cc base/err.c
@@ -53,4 +54,11 @@ ddpbench_gloo_so_CXXFLAGS = -std=c++17 -O3 -fPIC -fvisibility=hidden -Wall -Wext
 ddpbench_gloo_so_CFLAGS = $(AM_CFLAGS) -fPIC -fvisibility=hidden
 ddpbench_gloo_so_LDFLAGS = -shared
 ddpbench_gloo_so_LDADD = -lgloo
+endif
+if HAVE_MPI
+pkglibexec_PROGRAMS += ddpbench-mpi.so
+ddpbench_mpi_so_SOURCES = comm/transport_mpi.c base/err.c
+ddpbench_mpi_so_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -fPIC -fvisibility=hidden
+ddpbench_mpi_so_LDFLAGS = -shared
+ddpbench_mpi_so_LDADD = $(MPI_LIBS)
 endif

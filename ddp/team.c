@@ -35,8 +35,10 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
                                 .direct_bytes = RING_DIRECT_BYTES};
     *team = (struct team){.rank = o->rank, .world = o->world, .stop_fd = o->stop_fd, .patience_ns = ring.timeout_ns};
     team->backend = o->backend ? o->backend : backend_find("tcp");
-    if (transport_open_tcp(&team->ring, &ring, e))
+    team->agree = o->launch ? &team->other : &team->ring;
+    if (o->launch ? launch_transport(o->launch, &team->other, e) : transport_open_tcp(&team->ring, &ring, e))
         return -1;
+    transport_set_timeout(team->agree, team->patience_ns);
     team->word = calloc((size_t)o->world, sizeof *team->word);
     team->wire = calloc((size_t)o->world * WORD_FLOATS, sizeof *team->wire);
     if (team->word && team->wire)
@@ -47,8 +49,8 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
 
 int team_open_gradients(struct team *team, struct err *e)
 {
-    if (team->backend->kind == BACKEND_RING) {
-        team->gradients = &team->ring;
+    if (team->backend->kind == BACKEND_RING || team->backend->kind == BACKEND_LAUNCHED) {
+        team->gradients = team->agree;
         return 0;
     }
     if (backend_open(&team->other, team->backend, &team->ring, team->stop_fd, e))
@@ -81,7 +83,7 @@ int team_agree(struct team *team, uint32_t step, const struct team_word *mine, s
     struct call call = {.step = step};
     memset(team->wire, 0, n * sizeof *team->wire);
     encode(team->wire + team->rank * WORD_FLOATS, mine);
-    if (transport_allreduce(&team->ring, team->wire, n, &call, e))
+    if (transport_allreduce(team->agree, team->wire, n, &call, e))
         return -1;
     for (int r = 0; r < team->world; r++)
         team->word[r] = decode(team->wire + r * WORD_FLOATS);
@@ -91,20 +93,20 @@ int team_agree(struct team *team, uint32_t step, const struct team_word *mine, s
 int team_broadcast(struct team *team, void *data, size_t bytes, struct err *e)
 {
     struct call call = {0};
-    return transport_broadcast(&team->ring, data, bytes, 0, &call, e);
+    return transport_broadcast(team->agree, data, bytes, 0, &call, e);
 }
 
 int team_barrier(struct team *team, struct err *e)
 {
     struct call call = {0};
-    return transport_barrier(&team->ring, &call, e);
+    return transport_barrier(team->agree, &call, e);
 }
 
 void team_expect_step(struct team *team, double step_s)
 {
     double patience_s = PATIENCE_STEPS * step_s > PATIENCE_S ? PATIENCE_STEPS * step_s : PATIENCE_S;
     team->patience_ns = (uint64_t)(patience_s * SECOND_NS);
-    transport_set_timeout(&team->ring, team->patience_ns);
+    transport_set_timeout(team->agree, team->patience_ns);
     if (team->gradients)
         transport_set_timeout(team->gradients, team->patience_ns);
 }
@@ -112,7 +114,7 @@ void team_expect_step(struct team *team, double step_s)
 int64_t team_sent_bytes(const struct team *team)
 {
     int fd = team->ring.ring.next.fd, queued = 0;
-    if (team->backend->kind == BACKEND_BESIDE)
+    if (team->backend->kind == BACKEND_BESIDE || team->backend->kind == BACKEND_LAUNCHED)
         return -1;
     struct tcp_info info = {0};
     socklen_t size = sizeof info;

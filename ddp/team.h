@@ -7,13 +7,14 @@
  *
  * team.gradients is what reduces the gradient (ddp/reduce.h): the ring itself, another back-end beside it (gloo), or null when
  * only the cost of everything else is of interest; team_open_gradients opens it. What ranks agree on always goes over the
- * ring, between steps, when no bucket is in flight; a rank that is silent for longer than the patience ends the run. Owner:
+ * ring, between steps, when no bucket is in flight; under a launcher (mpi) its transport takes the place of the ring, too; a rank that is silent for longer than the patience ends the run. Owner:
  * the thread that drives the steps. Nothing of ours is allocated between open and close. Failures are the ring's (ERR_PEER_LOST names the rank and the step).
  */
 #ifndef DDP_TEAM_H
 #define DDP_TEAM_H
 
 #include "comm/backend.h"
+#include "comm/launch.h"
 
 /* What a rank says between two steps. */
 struct team_word {
@@ -27,6 +28,7 @@ struct team {
     int rank, world;
     const struct backend *backend; /* of the gradients */
     struct transport ring, other;
+    struct transport *agree;     /* one of them: what ranks agree on takes this way */
     struct transport *gradients; /* one of them; NULL: not open yet */
     int stop_fd;
     uint64_t patience_ns;
@@ -36,6 +38,7 @@ struct team {
 
 struct team_options {
     int rank, world;
+    struct launch *launch;             /* mpi: what connects the ranks, borrowed, in place of sockets; else NULL */
     int next_fd, prev_fd;              /* connected stream sockets; one for both is allowed when world is 2 */
     const struct backend *backend;     /* what reduces gradients; NULL: tcp */
     int stop_fd;                       /* readable: every wait ends with ERR_INTERRUPTED; -1: none */
