@@ -187,7 +187,7 @@ static int check(struct request *r)
                                       .warn = warn,
                                       .ctx = r};
     int result = peer_list_parse(&peers, r->operand, o->test_this_host, &e), code;
-    options.plan = work_check_plan();
+    options.plan = work_check_plan(o->encrypt);
     if (result == 0)
         result = session_connect(&session, &options, &e);
     json_decref(options.plan);

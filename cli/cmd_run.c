@@ -377,6 +377,7 @@ static struct record make_record(struct job *s)
                        .link = &s->options.link,
                        .pacer_cost = s->ranks.pacer.cost,
                        .backend = s->options.backend,
+                       .wire = s->ranks.wire,
                        .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
                        .throttled_reason = "no control group counts throttling",
                        .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,

@@ -89,8 +89,8 @@ static const struct row {
     {"no-compute", NULL, OFF, AT(survey.compute), 0, 0, L, DURATION,
      "leave out how much computing slows beside the link"},
 
-    {"data", "FILE", TEXT, AT(run.data), 0, 0, R, DATA,
-     "text, nanoGPT .bin or llm.c token file (default: a built-in text)"},
+    {"data", "FILE", TEXT, AT(run.data), 0, 0, R | S, DATA,
+     "text, nanoGPT .bin or llm.c token file (default: a built-in text); peers need not have it"},
     {"split", "X", REAL, AT(run.split), 1e-6, 1, R, DATA,
      "share of the data that trains; the rest validates (default 1)"},
     {"eval", "N", INT, AT(run.eval_batches), 0, 1000000, R, DATA,
@@ -142,6 +142,11 @@ static const struct row {
      "measure over this network interface (default: by the route to the peer), or compare two in turns"},
     {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
+    {"encrypt", NULL, ON, AT(encrypt), 0, 0, R | Q, RANKS,
+     "encrypt what travels between peers (TLS 1.3), and time that; --data, --checkpoint and --save imply it"},
+    {"clear", NULL, ON, AT(clear), 0, 0, R | S, RANKS,
+     "let private data and weights travel in clear, if the other end says so too"},
+    {"require-encrypt", NULL, ON, AT(require_encrypt), 0, 0, S, NODE, "refuse work whose data travel in clear"},
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
@@ -164,6 +169,9 @@ static const struct row {
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
     {"test-alter-step", "N", INT, AT(run.alter_step), 0, 100000000, R, OTHER, NULL},
     {"test-alter-element", "N", INT, AT(survey.alter), 0, 100000000, L, OTHER, NULL},
+    /* The shape of data that only rank 0 has; see ddp/feed.h. */
+    {"data-tokens", "N", U64, AT(run.data_tokens), 0, 0, R, OTHER, NULL},
+    {"data-vocabulary", "N", INT, AT(run.data_vocabulary), 1, 65536, R, OTHER, NULL},
     /* How a rank finds its place; see ddp/spawn.h. */
     {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
 };
@@ -432,6 +440,16 @@ static int settle(struct options *o, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",
                        o->run.batch, o->run.global_batch);
+    if (o->clear && (o->encrypt || o->require_encrypt))
+        return err_set(e, ERR_USAGE, "--clear and --%s contradict each other",
+                       o->encrypt ? "encrypt" : "require-encrypt");
+    if (o->peers && !o->clear && (o->run.data || o->run.checkpoint || o->run.save))
+        o->encrypt = true;
+    if (o->encrypt && o->backend->kind != BACKEND_RING && o->backend->kind != BACKEND_NOTHING)
+        return err_set(e, ERR_USAGE, "--comm %s carries gradients in clear%s", o->comm,
+                       o->peers && (o->run.data || o->run.checkpoint || o->run.save)
+                           ? ": allow that with --clear here and on the other nodes, or take --comm tcp"
+                           : ", so it does not go with --encrypt");
     if (isnan(o->run.split))
         o->run.split = o->run.eval_batches > 0 ? 0.9 : 1;
     return 0;

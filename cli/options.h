@@ -64,7 +64,9 @@ struct options {
     double peer_timeout_s;
     struct predict_options predict;
     struct link_wishes survey;
-    const char *output; /* trace; NULL: not given */
+    const char *output;   /* trace; NULL: not given */
+    bool encrypt, clear;  /* gradients of peers */
+    bool require_encrypt; /* serve */
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

@@ -55,13 +55,11 @@ int peers_check(struct peers *peers, const struct options *o, struct err *e)
 {
     *peers = (struct peers){0};
     if (!o->peers)
-        return 0;
+        return o->encrypt || o->clear
+                   ? err_set(e, ERR_USAGE, "--%s is about the connections of --peers", o->encrypt ? "encrypt" : "clear")
+                   : 0;
     if (o->run.world > 1)
         return refuse("--spawn", e);
-    if (o->run.data)
-        return refuse("--data", e);
-    if (o->run.checkpoint)
-        return refuse("--checkpoint", e);
     if (peer_list_parse(&peers->list, o->peers, o->test_this_host, e))
         return -1;
     if (o->iface && address_check_interface(o->iface, e))

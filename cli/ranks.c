@@ -84,6 +84,10 @@ static int gather(struct ranks *ranks, const struct options *o, json_t *plan, co
     team->stop_fd = session->stop_fd;
     team->next_fd = session_take_next(session);
     team->prev_fd = session_take_prev(session);
+    if (session_seals(session)) {
+        team->next_key = session->next_key;
+        team->prev_key = session->prev_key;
+    }
     ranks->lost = &ranks->peers.lost;
     ranks->same_host = session->same_host;
     memcpy(ranks->local_addr, session->local_addr, sizeof ranks->local_addr);
@@ -132,12 +136,17 @@ int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, cons
         spawn_place_keep(&ranks->place);
         team.next_fd = ranks->place.next_fd;
         team.prev_fd = ranks->place.prev_fd;
+        team.next_key = ranks->place.sealed ? ranks->place.next_key : NULL;
+        team.prev_key = ranks->place.sealed ? ranks->place.prev_key : NULL;
     } else if (gather(ranks, o, plan, in, &team, e)) {
         return -1;
     }
     if (o->emulate && ranks->here == 1 && pace(ranks, o, &team, e))
         return -1;
-    return team_open(&ranks->team, &team, e);
+    if (team_open(&ranks->team, &team, e))
+        return -1;
+    team_wire(&ranks->team, ranks->wire, sizeof ranks->wire);
+    return 0;
 }
 
 /* What a worker warned of and rank 0 did not. */

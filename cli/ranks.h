@@ -38,6 +38,7 @@ struct ranks {
     char local_addr[ADDRESS_TEXT_BYTES]; /* this node's on the way to the first of the others */
     bool same_host;
     struct pacer pacer; /* --emulate: of all ranks here, or of this one's connections to other nodes */
+    char wire[80];      /* team_wire(); empty: there are no other ranks */
     struct team team;
 };
 

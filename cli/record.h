@@ -46,6 +46,7 @@ struct record {
     const struct emulate *link;    /* what it says */
     struct pacer_cost pacer_cost;  /* what that cost here */
     const struct backend *backend; /* what was asked for; NULL: tcp */
+    const char *wire;              /* "clear", "tls1.3 SUITE", or empty: it did not come to that */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

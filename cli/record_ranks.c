@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "cli/record_parts.h"
@@ -57,6 +58,8 @@ static int add_work(json_t *root, json_t *o, const char *node, const struct run 
     put_summary(root, summary, path, "exposed_s", record_strided(&c, n ? &s->exposed_s : NULL, stride, n),
                 record_no_steps);
     put_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n),
+                n && run->why_opaque ? run->why_opaque : record_no_steps);
+    put_summary(root, summary, path, "seal_s", record_strided(&c, n ? &s->seal_s : NULL, stride, n),
                 n && run->why_opaque ? run->why_opaque : record_no_steps);
     record_set(o, "summary", summary);
     for (int i = 0; i < run->alone_n; i++)
@@ -183,7 +186,7 @@ static json_t *bucket_json(json_t *root, const struct run *run, int b, const str
         int column;
     } times[] = {{"ready_s", RUN_BUCKET_READY}, {"start_s", RUN_BUCKET_START}, {"first_byte_s", RUN_BUCKET_FIRST_BYTE},
                  {"end_s", RUN_BUCKET_END},     {"wait_s", RUN_BUCKET_WAIT},   {"move_s", RUN_BUCKET_MOVE},
-                 {"sum_s", RUN_BUCKET_SUM},     {"check_s", RUN_BUCKET_CHECK}};
+                 {"sum_s", RUN_BUCKET_SUM},     {"check_s", RUN_BUCKET_CHECK}, {"seal_s", RUN_BUCKET_SEAL}};
     size_t stride = (size_t)run->buckets * RUN_BUCKET_COLUMNS;
     const double *first = run->bucket_s + (size_t)b * RUN_BUCKET_COLUMNS;
     json_t *o = json_object();
@@ -271,6 +274,14 @@ static int add_communication(json_t *root, const struct record *r)
     record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
     record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
                    record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);
+    const char *untold = n && run->why_opaque ? run->why_opaque : record_no_steps;
+    record_set_num(root, o, "seal_s", "communication.seal_s",
+                   record_strided(&c, n ? &s->seal_s : NULL, stride, n).median, untold);
+    double payload = record_strided(&c, n ? &s->payload_bytes : NULL, stride, n).median;
+    if (isfinite(payload))
+        record_set(o, "payload_bytes_per_step", json_integer((json_int_t)payload));
+    else
+        json_unknown(root, o, "payload_bytes_per_step", "communication.payload_bytes_per_step", untold);
     double bytes = record_strided(&c, n ? &s->sent_bytes : NULL, stride, n).median;
     if (isfinite(bytes))
         record_set(o, "bytes_per_step", json_integer((json_int_t)bytes));
@@ -348,19 +359,24 @@ static void add_emulated(json_t *root, const struct record *r)
 static void add_way(json_t *root, const struct record *r)
 {
     enum backend_kind kind = r->backend ? r->backend->kind : BACKEND_RING;
+    const char *wire = r->wire && *r->wire ? r->wire : NULL;
     const char *mpi = "MPI chooses the way and does not tell";
     record_set_text(root, root, "local_addr", "local_addr", r->local_addr,
                     kind == BACKEND_LAUNCHED ? mpi : "no other rank was reached");
     if (kind == BACKEND_LAUNCHED)
         json_unknown(root, root, "wire", "wire", mpi);
     else
-        record_set(root, "wire", json_string("clear"));
+        record_set_text(root, root, "wire", "wire", wire, "no other rank was reached");
     if (kind == BACKEND_LAUNCHED)
         json_unknown(root, root, "integrity", "integrity", mpi);
     else if (kind == BACKEND_BESIDE)
         json_unknown(root, root, "integrity", "integrity", "gloo checks nothing beyond what TCP does");
     else
-        record_set(root, "integrity", json_string("crc32c"));
+        record_set_text(root, root, "integrity", "integrity",
+                        !wire                   ? NULL
+                        : strcmp(wire, "clear") ? "aead"
+                                                : "crc32c",
+                        "no other rank was reached");
 }
 
 int record_add_ranks(json_t *root, const struct record *r)

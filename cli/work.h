@@ -21,7 +21,7 @@ struct work {
 extern const struct work works[];
 
 /* That nodes reach each other: the ring's barrier again and again, and a sum whose right value is known. */
-json_t *work_check_plan(void);
+json_t *work_check_plan(bool encrypt);
 int work_check_accept(const json_t *asked, const struct options *serving, json_t **own, struct err *e);
 int work_check_serve(struct session *session, const struct options *serving, struct err *e);
 /* As rank 0, for some seconds: the median of the barriers. */

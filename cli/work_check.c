@@ -5,6 +5,7 @@
  * had enough, so that all of them stop after the same one.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
@@ -24,16 +25,17 @@ struct check {
     uint32_t operation; /* for what errors say */
 };
 
-json_t *work_check_plan(void)
+json_t *work_check_plan(bool encrypt)
 {
-    return json_pack("{s:s, s:i, s:i}", "work", "check", "batch", BATCH, "elements", COUNT);
+    return json_pack("{s:s, s:i, s:i, s:s}", "work", "check", "batch", BATCH, "elements", COUNT, "wire",
+                     encrypt ? "tls" : "clear");
 }
 
 int work_check_accept(const json_t *asked, const struct options *serving, json_t **own, struct err *e)
 {
-    (void)asked;
+    const char *wire = json_string_value(json_object_get(asked, "wire"));
     (void)serving;
-    *own = work_check_plan();
+    *own = work_check_plan(wire && strcmp(wire, "tls") == 0);
     return *own ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
@@ -49,6 +51,10 @@ static int open_ring(struct check *c, struct err *e)
                              .direct_bytes = RING_DIRECT_BYTES};
     o.next_fd = session_take_next(s);
     o.prev_fd = session_take_prev(s);
+    if (session_seals(s)) {
+        o.next_key = s->next_key;
+        o.prev_key = s->prev_key;
+    }
     return ring_init(&c->ring, &o, e);
 }
 

@@ -6,6 +6,7 @@
  * the parameters and the buckets are its own, so a program that counts differently is found out. The training itself is a
  * worker's (ddp/spawn.h), started with those options; this process never computes.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/work.h"
+#include "comm/crypto.h"
 #include "comm/peer_list.h"
 #include "comm/wait.h"
 #include "config.h"
@@ -25,28 +27,43 @@
 
 /* ---- the plan ---- */
 
-enum kind { VALUE, SWITCH, SWITCH_OFF };
+enum kind { VALUE, SWITCH, SWITCH_OFF, IF_TLS };
 
 /* What of a plan is an option. */
 static const struct member {
     const char *key, *option;
     enum kind kind;
 } members[] = {
-    {"model", "model", VALUE},         {"dtype", "dtype", VALUE},
-    {"batch", "batch", VALUE},         {"global_batch", "global-batch", VALUE},
-    {"shares", "shares", VALUE},       {"seq", "seq", VALUE},
-    {"accum", "accum", VALUE},         {"steps", "steps", VALUE},
-    {"time_s", "time", VALUE},         {"warmup", "warmup", VALUE},
-    {"seed", "seed", VALUE},           {"lr", "lr", VALUE},
-    {"clip", "clip", VALUE},           {"schedule", "schedule", VALUE},
-    {"bucket_mb", "bucket-mb", VALUE}, {"split", "split", VALUE},
-    {"eval", "eval", VALUE},           {"drop_last", "drop-last", SWITCH},
-    {"floor", "no-floor", SWITCH_OFF}, {"baseline", "no-baseline", SWITCH_OFF},
-    {"verify", "verify", SWITCH},      {"comm", "comm", VALUE},
-    {"emulate", "emulate", VALUE},     {"optimizer_per_bucket", "optimizer-per-bucket", VALUE},
+    {"model", "model", VALUE},
+    {"dtype", "dtype", VALUE},
+    {"batch", "batch", VALUE},
+    {"global_batch", "global-batch", VALUE},
+    {"shares", "shares", VALUE},
+    {"seq", "seq", VALUE},
+    {"accum", "accum", VALUE},
+    {"steps", "steps", VALUE},
+    {"time_s", "time", VALUE},
+    {"warmup", "warmup", VALUE},
+    {"seed", "seed", VALUE},
+    {"lr", "lr", VALUE},
+    {"clip", "clip", VALUE},
+    {"schedule", "schedule", VALUE},
+    {"bucket_mb", "bucket-mb", VALUE},
+    {"split", "split", VALUE},
+    {"eval", "eval", VALUE},
+    {"drop_last", "drop-last", SWITCH},
+    {"floor", "no-floor", SWITCH_OFF},
+    {"baseline", "no-baseline", SWITCH_OFF},
+    {"verify", "verify", SWITCH},
+    {"comm", "comm", VALUE},
+    {"data_tokens", "data-tokens", VALUE},
+    {"data_vocabulary", "data-vocabulary", VALUE},
+    {"wire", "encrypt", IF_TLS},
+    {"emulate", "emulate", VALUE},
+    {"optimizer_per_bucket", "optimizer-per-bucket", VALUE},
 };
 
-enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128 };
+enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128, DIGEST_DIGITS = 32 };
 
 static int count_buckets(const struct run *run)
 {
@@ -75,6 +92,29 @@ static void put_batch(json_t *plan, const struct run_options *o, const struct ru
     put(plan, "batch", o->global_batch ? json_null() : json_integer(o->batch ? o->batch : run->spec.batch));
     put(plan, "global_batch", o->global_batch ? json_integer(o->global_batch) : json_null());
     put(plan, "shares", text_or_null(o->shares));
+}
+
+/* Data that are no program's own: what they are, so that whoever has them too can compare. */
+static json_t *digest_of(const struct data *d)
+{
+    unsigned char digest[CRYPTO_KEY_BYTES];
+    char text[sizeof "sha256:" + DIGEST_DIGITS], hex[2 * CRYPTO_KEY_BYTES + 1];
+    const struct crypto_piece pieces[] = {{d->token, d->n * sizeof *d->token},
+                                          {d->symbol, d->symbol ? (size_t)d->V * sizeof *d->symbol : 0}};
+    struct err e;
+    if (crypto_digest(digest, pieces, 2, &e))
+        return json_string("unknown: no SHA-256");
+    crypto_hex(hex, digest, sizeof digest);
+    snprintf(text, sizeof text, "sha256:%.*s", DIGEST_DIGITS, hex);
+    return json_string(text);
+}
+
+static void put_data(json_t *plan, const struct run_options *o, const struct run *run)
+{
+    bool own = o->data || o->data_tokens;
+    put(plan, "data", own && run->data.token ? digest_of(&run->data) : json_null());
+    put(plan, "data_tokens", own ? json_integer((json_int_t)run->data.n) : json_null());
+    put(plan, "data_vocabulary", own ? json_integer(run->data.V) : json_null());
 }
 
 json_t *work_train_plan(const struct options *options, const struct run *run)
@@ -109,6 +149,9 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
     put(p, "comm", json_string(options->comm));
     put(p, "emulate", text_or_null(options->emulate));
     put(p, "optimizer_per_bucket", json_string(options->optimizer_per_bucket));
+    put_data(p, o, run);
+    put(p, "private", json_boolean(o->data || o->checkpoint || o->save));
+    put(p, "wire", json_string(options->encrypt ? "tls" : "clear"));
     return p;
 }
 
@@ -116,7 +159,8 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
 
 struct arguments { /* of a command line; options borrow its texts */
     char text[MEMBERS + 1][ARGUMENT_BYTES];
-    char *argv[MEMBERS + 4];
+    char data[PATH_MAX + 16]; /* this node's own file */
+    char *argv[MEMBERS + 5];
     int argc;
 };
 
@@ -133,6 +177,11 @@ static void add_member(struct arguments *a, const struct member *m, const json_t
 {
     const json_t *value = json_object_get(plan, m->key);
     char text[PEER_TEXT_BYTES];
+    if (m->kind == IF_TLS) {
+        if (json_is_string(value) && strcmp(json_string_value(value), "tls") == 0)
+            add(a, m->option, NULL);
+        return;
+    }
     if (m->kind != VALUE) {
         if (json_is_boolean(value) && json_is_true(value) == (m->kind == SWITCH))
             add(a, m->option, NULL);
@@ -149,16 +198,20 @@ static void add_member(struct arguments *a, const struct member *m, const json_t
     add(a, m->option, text);
 }
 
-static void fill_arguments(struct arguments *a, const json_t *plan, int threads)
+static void fill_arguments(struct arguments *a, const json_t *plan, const struct options *serving)
 {
     static char program[] = PACKAGE_NAME, command[] = "run";
     char number[16];
     *a = (struct arguments){.argc = 0};
     for (int i = 0; i < MEMBERS; i++)
         add_member(a, &members[i], plan);
-    snprintf(number, sizeof number, "%d", threads);
-    if (threads)
+    snprintf(number, sizeof number, "%d", serving->threads);
+    if (serving->threads)
         add(a, "threads", number);
+    if (serving->run.data) {
+        snprintf(a->data, sizeof a->data, "--data=%s", serving->run.data);
+        a->argv[a->argc++] = a->data;
+    }
     memmove(a->argv + 2, a->argv, (size_t)a->argc * sizeof *a->argv);
     a->argv[0] = program;
     a->argv[1] = command;
@@ -176,18 +229,18 @@ struct judging {
     struct run run;
 };
 
-static int judge(struct judging *j, const json_t *asked, int threads, struct err *e)
+static int judge(struct judging *j, const json_t *asked, const struct options *serving, struct err *e)
 {
     struct run_options *o = &j->options.run;
     json_int_t world = json_integer_value(json_object_get(asked, "world"));
     if (world < 2 || world > PEERS_MAX + 1)
         return err_set(e, ERR_PROTOCOL, "a plan for %" JSON_INTEGER_FORMAT " ranks", world);
-    fill_arguments(&j->arguments, asked, threads);
+    fill_arguments(&j->arguments, asked, serving);
     if (options_parse(&j->options, OPTIONS_RUN, j->arguments.argc - 1, j->arguments.argv + 1, e))
         return -1;
     if (j->options.backend->kind == BACKEND_LAUNCHED)
         return err_set(e, ERR_PROTOCOL, "a plan for ranks that a launcher starts");
-    if (probe_read(&j->probe, NULL, threads, &j->notes, e))
+    if (probe_read(&j->probe, NULL, serving->threads, &j->notes, e))
         return -1;
     o->world = (int)world;
     o->rank = 1;
@@ -197,14 +250,42 @@ static int judge(struct judging *j, const json_t *asked, int threads, struct err
     return run_plan(&j->run, o, &j->notes, e);
 }
 
+/* Rank 0's private data and weights travel in clear only if this node allows that too. */
+static int agree_to_wire(const json_t *asked, const struct options *serving, struct err *e)
+{
+    const char *wire = json_string_value(json_object_get(asked, "wire"));
+    bool clear = wire && strcmp(wire, "clear") == 0;
+    if (clear && !serving->clear && json_is_true(json_object_get(asked, "private")))
+        return err_set(e, ERR_PROTOCOL,
+                       "data, checkpoints and weights to be saved travel in clear only if both ends say so: 'serve "
+                       "--clear' here, or no --clear there");
+    return 0;
+}
+
+/* What this node has no part in, and what it does not have, is as rank 0 says. */
+static json_t *own_plan(const struct judging *j, const json_t *asked)
+{
+    char text[PEER_TEXT_BYTES];
+    json_t *own = work_train_plan(&j->options, &j->run), *private = json_object_get(asked, "private");
+    if (json_is_boolean(private))
+        put(own, "private", json_incref(private));
+    if (json_is_string(json_object_get(asked, "data")) && !j->run.data.token) {
+        wire_text(asked, "data", text, sizeof text);
+        put(own, "data", json_string(text));
+    }
+    return own;
+}
+
 int work_train_accept(const json_t *asked, const struct options *serving, json_t **own, struct err *e)
 {
     struct judging *j = calloc(1, sizeof *j);
     if (!j)
         return err_set(e, ERR_MEMORY, "out of memory");
-    int result = judge(j, asked, serving->threads, e);
+    int result = judge(j, asked, serving, e);
     if (result == 0)
-        *own = work_train_plan(&j->options, &j->run);
+        result = agree_to_wire(asked, serving, e);
+    if (result == 0)
+        *own = own_plan(j, asked);
     run_fini(&j->run);
     probe_fini(&j->probe);
     free(j);
@@ -247,14 +328,20 @@ int work_train_serve(struct session *session, const struct options *serving, str
 {
     struct arguments arguments;
     struct spawn_worker worker = {0};
-    struct spawn_place place = {
-        .rank = session->rank, .world = session->world, .next_fd = session->next_fd, .prev_fd = session->prev_fd};
+    struct spawn_place place = {.rank = session->rank,
+                                .world = session->world,
+                                .next_fd = session->next_fd,
+                                .prev_fd = session->prev_fd,
+                                .sealed = session_seals(session)};
+    memcpy(place.next_key, session->next_key, sizeof place.next_key);
+    memcpy(place.prev_key, session->prev_key, sizeof place.prev_key);
     if (json_integer_value(json_object_get(session->plan, "world")) != session->world)
         return err_set(e, ERR_PROTOCOL, "a plan for other than %d ranks", session->world);
-    fill_arguments(&arguments, session->plan, serving->threads);
+    fill_arguments(&arguments, session->plan, serving);
     int result = spawn_one(&worker, &place, arguments.argv, e);
     if (result == 0)
         result = finish(session, &worker, e);
     spawn_worker_fini(&worker);
+    crypto_wipe(&place, sizeof place);
     return result;
 }

@@ -69,6 +69,17 @@ int crypto_prove(unsigned char out[static CRYPTO_KEY_BYTES], const unsigned char
     return 0;
 }
 
+int crypto_digest(unsigned char out[static CRYPTO_KEY_BYTES], const struct crypto_piece *pieces, int n, struct err *e)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    bool ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+    for (int i = 0; i < n && ok; i++)
+        ok = EVP_DigestUpdate(ctx, pieces[i].data, pieces[i].bytes);
+    ok = ok && EVP_DigestFinal_ex(ctx, out, NULL);
+    EVP_MD_CTX_free(ctx);
+    return ok ? 0 : err_set(e, ERR_CONFIG, "this OpenSSL cannot compute SHA-256");
+}
+
 int crypto_stretch(unsigned char out[static CRYPTO_KEY_BYTES], const char *secret, const void *salt, size_t bytes,
                    struct err *e)
 {

@@ -29,6 +29,13 @@ int crypto_prove(unsigned char out[static CRYPTO_KEY_BYTES], const unsigned char
 int crypto_stretch(unsigned char out[static CRYPTO_KEY_BYTES], const char *secret, const void *salt, size_t bytes,
                    struct err *e);
 
+/* SHA-256 of pieces one after the other; 0 bytes are allowed. */
+struct crypto_piece {
+    const void *data;
+    size_t bytes;
+};
+int crypto_digest(unsigned char out[static CRYPTO_KEY_BYTES], const struct crypto_piece *pieces, int n, struct err *e);
+
 /* In a time that does not depend on where they differ. */
 bool crypto_equal(const void *a, const void *b, size_t bytes);
 

@@ -37,10 +37,11 @@ static void gather(unsigned char out[static PROVEN_BYTES], const unsigned char *
     memcpy(out + GREETING_INTRO_BYTES + GREETING_BYTES, hello, TOLD_BYTES);
 }
 
+static const char sealing[] = "ddpbench data socket 1, sealing";
 static const char dialler[] = "ddpbench data socket 1, dialling", listener[] = "ddpbench data socket 1, listening";
 
 int datalink_dial(int fd, const struct datalink *link, const struct greeting_intro *intro, const char *peer,
-                  uint64_t deadline_ns, int stop_fd, struct err *e)
+                  unsigned char seal[static CRYPTO_KEY_BYTES], uint64_t deadline_ns, int stop_fd, struct err *e)
 {
     unsigned char first[GREETING_INTRO_BYTES], greeting[GREETING_BYTES], hello[DATALINK_HELLO_BYTES];
     unsigned char all[PROVEN_BYTES], answer[DATALINK_ANSWER_BYTES], expected[DATALINK_ANSWER_BYTES];
@@ -61,7 +62,7 @@ int datalink_dial(int fd, const struct datalink *link, const struct greeting_int
         return -1;
     if (!crypto_equal(answer, expected, sizeof answer))
         return err_set(e, ERR_NOT_PAIRED, "the data socket of %s did not prove that it belongs to the session", peer);
-    return 0;
+    return crypto_derive(seal, link->key, sealing, all, sizeof all, e);
 }
 
 /* ---- where accept loop and session meet ---- */
@@ -106,13 +107,14 @@ int rendezvous_expect(struct rendezvous *r, const struct datalink *link, struct 
     return room ? 0 : err_set(e, ERR_PROTOCOL, "more than %d data sockets", RENDEZVOUS_LINKS_MAX);
 }
 
-static int fetch(struct rendezvous *r, int edge)
+static int fetch(struct rendezvous *r, int edge, unsigned char *seal)
 {
     int fd = -1;
     pthread_mutex_lock(&r->lock);
     for (int i = 0; i < r->n; i++)
         if (r->expected[i].link.edge == edge && r->expected[i].fd >= 0) {
             fd = r->expected[i].fd;
+            memcpy(seal, r->expected[i].seal, CRYPTO_KEY_BYTES);
             r->expected[i].fd = -1;
             r->expected[i].link.direction = 0; /* taken: a second one matches nothing */
         }
@@ -120,11 +122,11 @@ static int fetch(struct rendezvous *r, int edge)
     return fd;
 }
 
-int rendezvous_wait(struct rendezvous *r, int edge, int *fd, const char *peer, uint64_t deadline_ns, int stop_fd,
-                    struct err *e)
+int rendezvous_wait(struct rendezvous *r, int edge, int *fd, unsigned char seal[static CRYPTO_KEY_BYTES],
+                    const char *peer, uint64_t deadline_ns, int stop_fd, struct err *e)
 {
     uint64_t count;
-    while ((*fd = fetch(r, edge)) < 0) {
+    while ((*fd = fetch(r, edge, seal)) < 0) {
         if (wait_ready(r->arrived_fd, POLLIN, deadline_ns, stop_fd, peer, e))
             return err_context(e, "its data socket did not come");
         if (read(r->arrived_fd, &count, sizeof count) < 0 && errno != EAGAIN && errno != EINTR)
@@ -150,6 +152,7 @@ int rendezvous_offer(struct rendezvous *r, int fd, const unsigned char intro[sta
             crypto_prove(proof, link->key, dialler, all, sizeof all, e) == 0 &&
             crypto_equal(proof, hello + TOLD_BYTES, sizeof proof) &&
             crypto_prove(proof, link->key, listener, all, sizeof all, e) == 0 &&
+            crypto_derive(r->expected[i].seal, link->key, sealing, all, sizeof all, e) == 0 &&
             send(fd, proof, sizeof proof, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof proof) {
             r->expected[i].fd = fd;
             taken = i;

@@ -5,7 +5,8 @@
  * listens nowhere, dials the last rank too. After intro and greeting (greeting.h) the dialling side sends which edge of
  * which session this is and an HMAC under the edge's key over intro, greeting (so over the listening side's fresh nonce)
  * and these words; the other side answers with an HMAC of its own. Nothing secret is sent, and what was recorded
- * once is worth nothing under the next nonce. Afterwards the bytes are in clear.
+ * once is worth nothing under the next nonce. Afterwards the bytes are in clear, unless the ring seals them (stream.h) with
+ * the key that both ends derive from all of these words and the edge's key: it is new with every connection.
  *
  * A rendezvous is where the accept loop and the session meet: the session says which edges it expects, the loop
  * delivers sockets that have proven one. Each edge is taken once. Any thread.
@@ -30,9 +31,10 @@ struct datalink {
     unsigned char key[CRYPTO_KEY_BYTES];
 };
 
-/* The dialling side, on a fresh connection, until it is proven. fd stays the caller's. node: who calls. */
+/* The dialling side, on a fresh connection, until it is proven; seal: the key for what follows. fd stays the caller's.
+ * intro: who calls. */
 int datalink_dial(int fd, const struct datalink *link, const struct greeting_intro *intro, const char *peer,
-                  uint64_t deadline_ns, int stop_fd, struct err *e);
+                  unsigned char seal[static CRYPTO_KEY_BYTES], uint64_t deadline_ns, int stop_fd, struct err *e);
 
 enum { RENDEZVOUS_LINKS_MAX = 4 };
 
@@ -43,6 +45,7 @@ struct rendezvous {
     struct {
         struct datalink link;
         int fd; /* -1: not yet */
+        unsigned char seal[CRYPTO_KEY_BYTES];
     } expected[RENDEZVOUS_LINKS_MAX];
 };
 
@@ -51,9 +54,9 @@ void rendezvous_fini(struct rendezvous *r); /* closes what nobody fetched */
 
 /* The session's side. */
 int rendezvous_expect(struct rendezvous *r, const struct datalink *link, struct err *e);
-/* The socket of that edge, now the caller's. */
-int rendezvous_wait(struct rendezvous *r, int edge, int *fd, const char *peer, uint64_t deadline_ns, int stop_fd,
-                    struct err *e);
+/* The socket of that edge, now the caller's, and the key for what follows on it. */
+int rendezvous_wait(struct rendezvous *r, int edge, int *fd, unsigned char seal[static CRYPTO_KEY_BYTES],
+                    const char *peer, uint64_t deadline_ns, int stop_fd, struct err *e);
 void rendezvous_clear(struct rendezvous *r);
 
 /* The accept loop's side: judges a hello; 0 with the answer to send and fd taken, or ERR_NOT_PAIRED with fd untouched. */

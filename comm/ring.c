@@ -178,6 +178,11 @@ int ring_barrier(struct ring *ring, struct call *call, struct err *e)
     return run(ring, &flow, call, e);
 }
 
+const char *ring_suite(const struct ring *ring)
+{
+    return ring->stream ? stream_suite(ring->next.sealed) : NULL;
+}
+
 void ring_fini(struct ring *ring)
 {
     if (ring->open && ring->prev.fd >= 0 && ring->prev.fd != ring->next.fd)

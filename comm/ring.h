@@ -84,6 +84,9 @@ int ring_broadcast(struct ring *ring, void *data, size_t bytes, int root, struct
 /* Returns once every rank has called it. */
 int ring_barrier(struct ring *ring, struct call *call, struct err *e);
 
+/* The cipher suite of sealed connections; NULL: in clear. */
+const char *ring_suite(const struct ring *ring);
+
 void ring_fini(struct ring *ring); /* accepts a zeroed ring */
 
 #endif

@@ -33,6 +33,12 @@ int session_start_control(struct session *session, int peer, struct channel *cha
     return control_start(&session->peers[peer].control, channel, &options, e);
 }
 
+bool session_seals(const struct session *session)
+{
+    const char *wire = json_string_value(json_object_get(session->plan, "wire"));
+    return wire && strcmp(wire, "tls") == 0;
+}
+
 int session_take_next(struct session *session)
 {
     int fd = session->next_fd;
@@ -111,6 +117,7 @@ void session_close(struct session *session, const struct err *why)
         close(session->prev_fd);
     if (session->stop_fd >= 0 && session->world > 0)
         close(session->stop_fd);
+    crypto_wipe(session, sizeof *session);
     *session = (struct session){.next_fd = -1, .prev_fd = -1, .stop_fd = -1};
 }
 

@@ -42,7 +42,8 @@ struct session_peer {
 
 struct session {
     int rank, world;
-    int next_fd, prev_fd; /* data, non-blocking; -1 once taken */
+    int next_fd, prev_fd;                                                 /* data, non-blocking; -1 once taken */
+    unsigned char next_key[CRYPTO_KEY_BYTES], prev_key[CRYPTO_KEY_BYTES]; /* for a ring that seals them */
     char next_name[PEER_TEXT_BYTES], prev_name[PEER_TEXT_BYTES];
     char local_addr[ADDRESS_TEXT_BYTES]; /* this host's end of the connection to the first peer */
     bool same_host;                      /* that connection does not leave this machine */
@@ -90,6 +91,9 @@ struct session_joining {
 };
 int session_join(struct session *session, struct channel *channel, json_t *hello, const struct session_joining *joining,
                  struct err *e);
+
+/* Whether the plan says so: "wire" is "tls" in it. All nodes then give the keys to their rings. */
+bool session_seals(const struct session *session);
 
 /* Data sockets, which are the caller's from here on. */
 int session_take_next(struct session *session);

@@ -329,7 +329,7 @@ static int hear_all(struct calling *c, const char *type, struct err *e)
 }
 
 static int dial_data(struct calling *c, const unsigned char *id, int peer, int edge, enum datalink_direction direction,
-                     int *fd, struct err *e)
+                     int *fd, unsigned char *seal, struct err *e)
 {
     struct callee *callee = &c->callees[peer];
     struct addresses one = {.n = 1, .address = {c->dials[peer].remote}};
@@ -341,7 +341,7 @@ static int dial_data(struct calling *c, const unsigned char *id, int peer, int e
     uint64_t deadline_ns = wait_deadline(SESSION_HANDSHAKE_S);
     int result = dial_all(&dial, 1, c->options->interface, deadline_ns, c->options->stop_fd, e);
     if (result == 0)
-        result = datalink_dial(dial.fd, &link, &intro, dial.name, deadline_ns, c->options->stop_fd, e);
+        result = datalink_dial(dial.fd, &link, &intro, dial.name, seal, deadline_ns, c->options->stop_fd, e);
     crypto_wipe(&link, sizeof link);
     if (result && dial.fd >= 0)
         close(dial.fd);
@@ -356,8 +356,8 @@ static int close_ring(struct calling *c, struct err *e)
     struct session *s = c->session;
     unsigned char id[DATALINK_SESSION_BYTES];
     if (crypto_random(id, sizeof id, e) || invite(c, id, e) || hear_all(c, "joined", e) || tell_all(c, "dial", e) ||
-        dial_data(c, id, 0, 0, DATALINK_OUT, &s->next_fd, e) ||
-        dial_data(c, id, c->n - 1, c->n, DATALINK_IN, &s->prev_fd, e) || hear_all(c, "ready", e))
+        dial_data(c, id, 0, 0, DATALINK_OUT, &s->next_fd, s->next_key, e) ||
+        dial_data(c, id, c->n - 1, c->n, DATALINK_IN, &s->prev_fd, s->prev_key, e) || hear_all(c, "ready", e))
         return -1;
     return tell_all(c, "start", e);
 }

@@ -134,7 +134,7 @@ static int dial_next(struct session *s, const struct neighbours *n, const struct
     uint64_t deadline_ns = wait_deadline(SESSION_HANDSHAKE_S);
     if (dial_all(&dial, 1, NULL, deadline_ns, j->stop_fd, e))
         return -1;
-    if (datalink_dial(dial.fd, &n->next, &intro, dial.name, deadline_ns, j->stop_fd, e)) {
+    if (datalink_dial(dial.fd, &n->next, &intro, dial.name, s->next_key, deadline_ns, j->stop_fd, e)) {
         close(dial.fd);
         return -1;
     }
@@ -173,9 +173,11 @@ static int close_ring(struct session *s, struct channel *channel, const struct s
     if (result == 0 && n.dials_next)
         result = dial_next(s, &n, j, e);
     if (result == 0 && !n.dials_next)
-        result = rendezvous_wait(j->rendezvous, n.next.edge, &s->next_fd, s->next_name, deadline_ns, j->stop_fd, e);
+        result = rendezvous_wait(j->rendezvous, n.next.edge, &s->next_fd, s->next_key, s->next_name, deadline_ns,
+                                 j->stop_fd, e);
     if (result == 0)
-        result = rendezvous_wait(j->rendezvous, n.prev.edge, &s->prev_fd, s->prev_name, deadline_ns, j->stop_fd, e);
+        result = rendezvous_wait(j->rendezvous, n.prev.edge, &s->prev_fd, s->prev_key, s->prev_name, deadline_ns,
+                                 j->stop_fd, e);
     if (result == 0)
         result = signal_and_hear(channel, "ready", "start", e);
     crypto_wipe(own_key, sizeof own_key);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp/feed.h"
 #include "ddp/shares.h"
 #include "model/checkpoint.h"
 
@@ -85,8 +86,14 @@ static int plan_data(struct run *run, struct notes *notes, struct err *e)
             return err_set(e, ERR_USAGE, "%s trains on random vectors: --eval does not apply", o->model);
         return 0;
     }
-    if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed, e))
+    if (o->data_tokens && !o->data) {
+        if (data_describe(&run->data, &run->spec, o->data_tokens, o->data_vocabulary, o->seq, o->split, e))
+            return -1;
+    } else if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed, e)) {
         return -1;
+    }
+    if (o->data_tokens && (run->data.n != o->data_tokens || run->data.V != o->data_vocabulary))
+        return err_set(e, ERR_PROTOCOL, "%s has changed since rank 0 asked about it", o->data);
     if (run->data.V != run->spec.V)
         notes_add(notes, "the text has %d different characters; the model's vocabulary is %d instead of %d",
                   run->data.V, run->data.V, run->spec.V);
@@ -106,8 +113,10 @@ size_t plan_batch_bytes(const struct run *run)
 static int plan_memory(struct run *run, struct err *e)
 {
     const struct run_options *o = &run->options;
-    run->planned_bytes =
-        run->net.memory.bytes + plan_batch_bytes(run) + 2 * run->data.n + (uint64_t)o->threads * BLAS_BUFFER_BYTES;
+    run->planned_bytes = run->net.memory.bytes + plan_batch_bytes(run) + (run->data.token ? 2 * run->data.n : 0) +
+                         (uint64_t)o->threads * BLAS_BUFFER_BYTES;
+    if (o->world > 1 && run->spec.kind == MODEL_GPT && (o->data || o->data_tokens))
+        run->planned_bytes += feed_bytes(run);
     if (o->world > 1 && o->schedule == SCHEDULE_SPLIT) /* the embedding's touched rows, at most one per position */
         run->planned_bytes += (uint64_t)run->batch_all * (uint64_t)o->seq * (uint64_t)run->spec.C * sizeof(float);
     if (o->memory_limit_bytes <= 0 || (double)run->planned_bytes <= o->memory_limit_bytes)

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "ddp/feed.h"
 #include "ddp/plan.h"
 #include "ddp/step.h"
 #include "model/checkpoint.h"
@@ -239,7 +240,8 @@ static int baseline_before(struct run *run, struct step_worker *w, const struct 
     if (!run->options.team || !run->options.baseline || run->options.steps == 0)
         return 0;
     report(run, r, "baseline", 0, -1, 0, -1, NAN);
-    step_peek(w);
+    if (step_peek(w, e))
+        return -1;
     step_alone(w);
     if (baseline(run, w, r, e))
         return -1;
@@ -359,8 +361,8 @@ static uint64_t peak_rss(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-/* The same parameters on all ranks, and the same data. */
-static int start_alike(struct run *run, struct err *e)
+/* The same parameters on all ranks, and the same data, or rank 0's for all. */
+static int start_alike(struct run *run, struct step_worker *w, struct feed *feed, struct err *e)
 {
     const struct run_options *o = &run->options;
     if (o->rank == 0 && o->checkpoint) {
@@ -373,14 +375,18 @@ static int start_alike(struct run *run, struct err *e)
         return 0;
     if (team_broadcast(o->team, run->net.param, run->net.layout.params * sizeof(float), e))
         return -1;
-    return compare(run, 0, checksum(run->data.token, run->data.n / 2), "training data", e);
+    if (run->spec.kind == MODEL_GPT && feed_open(feed, run, e))
+        return -1;
+    if (feed->on)
+        w->feed = feed;
+    return feed->on ? 0 : compare(run, 0, checksum(run->data.token, run->data.n / 2), "training data", e);
 }
 
-static int train(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+static int train(struct run *run, struct step_worker *w, struct feed *feed, const struct reporter *r, struct err *e)
 {
     const struct run_options *o = &run->options;
     report(run, r, "preparing", 0, 1, 0, -1, NAN);
-    if (start_alike(run, e))
+    if (start_alike(run, w, feed, e))
         return -1;
     run->stamp_cost_ns = clock_cost_ns();
     if (baseline_before(run, w, r, e) || warm_up(run, w, r, e) || timed_steps(run, w, r, e))
@@ -402,6 +408,7 @@ int run_execute(struct run *run, void (*progress)(void *ctx, const struct run_pr
                 struct notes *notes, struct err *e)
 {
     struct reporter r = {progress, ctx};
+    struct feed feed = {0};
     struct step_worker *w = calloc(1, sizeof *w);
     if (!w)
         return err_set(e, ERR_MEMORY, "no memory to start the run");
@@ -410,12 +417,13 @@ int run_execute(struct run *run, void (*progress)(void *ctx, const struct run_pr
     if (result == 0)
         result = step_open(w, run, e);
     if (result == 0)
-        result = train(run, w, &r, e);
+        result = train(run, w, &feed, &r, e);
     if (run->peak_rss_bytes == 0)
         run->peak_rss_bytes = peak_rss();
     if (run->options.steps < 0 && run->n >= STEPS_MAX_BY_TIME)
         notes_add(notes, "stopped after %d steps, before the time was up: a sample of every step is kept", run->n);
     step_close(w);
+    feed_close(&feed);
     free(w);
     return result;
 }

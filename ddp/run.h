@@ -50,6 +50,8 @@ struct run_options {
     double clip;                   /* 0: off */
     int accum;                     /* micro-batches per update, 1 unless told otherwise */
     const char *data;              /* NULL: built-in */
+    uint64_t data_tokens;          /* the data are rank 0's and this rank has no file: how many tokens, 0: it has */
+    int data_vocabulary;           /* and of how many different ids */
     const char *checkpoint, *save; /* NULL: none */
     double split;                  /* share of the data that trains, 1 = all of it */
     int eval_batches;              /* batches of the validation part whose mean loss is taken at the end; 0: none */
@@ -81,6 +83,8 @@ struct run_sample {
     /* with a team: */
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */
+    double seal_s;          /* part of it: encrypting and decrypting */
+    double payload_bytes;   /* of the gradient, to the next rank */
     double wait_s;          /* part of it: the previous rank had nothing to give (comm/call.h); NaN: not told */
     double cpu_s;           /* processor time of the communication thread for them; NaN: not told */
     double hidden_update_s; /* part of optimizer_s: while buckets were still on their way */
@@ -98,6 +102,7 @@ enum {
     RUN_BUCKET_MOVE,
     RUN_BUCKET_SUM,
     RUN_BUCKET_CHECK,
+    RUN_BUCKET_SEAL,
     RUN_BUCKET_BYTES,
     RUN_BUCKET_COLUMNS
 };

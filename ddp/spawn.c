@@ -99,8 +99,8 @@ static int start_worker(struct spawn_worker *worker, const struct spawn_place *p
     if (!own)
         return ENOMEM;
     memcpy(own, argv, n * sizeof *own);
-    snprintf(option, sizeof option, "--worker=%d:%d:%d:%d:%d", place->rank, place->world, place->control_fd,
-             place->next_fd, place->prev_fd);
+    snprintf(option, sizeof option, "--worker=%d:%d:%d:%d:%d:%d", place->rank, place->world, place->control_fd,
+             place->next_fd, place->prev_fd, place->sealed);
     own[n] = option;
     own[n + 1] = NULL;
     posix_spawn_file_actions_t files;
@@ -130,7 +130,8 @@ static int start_all(struct spawn *s, struct ring_fds *ring, char *const *argv, 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
             return no_socket(e);
         worker->control = pair[0];
-        struct spawn_place place = {r, s->world, pair[1], ring->next[r], ring->prev[r]};
+        struct spawn_place place = {
+            .rank = r, .world = s->world, .control_fd = pair[1], .next_fd = ring->next[r], .prev_fd = ring->prev[r]};
         int rc = start_worker(worker, &place, argv);
         close(pair[1]);
         close_rank(ring, r); /* so that its death is seen by its neighbours */
@@ -391,6 +392,19 @@ void spawn_fini(struct spawn *s)
 
 /* ---- one alone ---- */
 
+/* Into an empty buffer, so there is room. */
+static int hand_over_keys(int control, const struct spawn_place *place)
+{
+    if (!place->sealed)
+        return 0;
+    unsigned char both[2 * CRYPTO_KEY_BYTES];
+    memcpy(both, place->next_key, CRYPTO_KEY_BYTES);
+    memcpy(both + CRYPTO_KEY_BYTES, place->prev_key, CRYPTO_KEY_BYTES);
+    bool whole = send(control, both, sizeof both, MSG_NOSIGNAL) == (ssize_t)sizeof both;
+    crypto_wipe(both, sizeof both);
+    return whole ? 0 : -1;
+}
+
 int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char *const *argv, struct err *e)
 {
     struct spawn_place own = *place;
@@ -400,8 +414,9 @@ int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char
         return no_socket(e);
     worker->control = pair[0];
     own.control_fd = pair[1];
-    int rc = start_worker(worker, &own, argv);
+    int rc = hand_over_keys(pair[0], &own) ? errno : start_worker(worker, &own, argv);
     close(pair[1]);
+    crypto_wipe(&own, sizeof own);
     if (rc == 0)
         return 0;
     spawn_worker_fini(worker);
@@ -458,22 +473,40 @@ static bool is_socket(int fd)
     return fd > STDERR_FILENO && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
+/* They were there before this process was. */
+static int take_keys(struct spawn_place *p, int flags)
+{
+    unsigned char both[2 * CRYPTO_KEY_BYTES];
+    bool whole = recv(p->control_fd, both, sizeof both, flags | MSG_DONTWAIT) == (ssize_t)sizeof both;
+    memcpy(p->next_key, both, CRYPTO_KEY_BYTES);
+    memcpy(p->prev_key, both + CRYPTO_KEY_BYTES, CRYPTO_KEY_BYTES);
+    crypto_wipe(both, sizeof both);
+    return whole ? 0 : -1;
+}
+
 int spawn_place_parse(struct spawn_place *p, const char *text, struct err *e)
 {
     char rest;
-    int n = sscanf(text, "%d:%d:%d:%d:%d%c", &p->rank, &p->world, &p->control_fd, &p->next_fd, &p->prev_fd, &rest);
-    if (n != 5 || p->rank < 1 || p->rank >= p->world || !is_socket(p->control_fd) || !is_socket(p->next_fd) ||
+    int sealed = 0;
+    int n = sscanf(text, "%d:%d:%d:%d:%d:%d%c", &p->rank, &p->world, &p->control_fd, &p->next_fd, &p->prev_fd, &sealed,
+                   &rest);
+    p->sealed = sealed == 1;
+    if (n != 6 || p->rank < 1 || p->rank >= p->world || !is_socket(p->control_fd) || !is_socket(p->next_fd) ||
         !is_socket(p->prev_fd))
         return err_set(e, ERR_USAGE, "option --worker is set by the program itself; --spawn N starts N ranks");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    struct pollfd parent = {.fd = p->control_fd, .events = POLLIN}; /* it may have gone before that took effect */
+    if (p->sealed && take_keys(p, MSG_PEEK)) /* this program may start itself again, and then looks again */
+        return err_set(e, ERR_PEER_LOST, "rank 0 gave no keys");
+    struct pollfd parent = {.fd = p->control_fd, .events = POLLRDHUP}; /* it may have gone before that took effect */
     if (poll(&parent, 1, 0) > 0)
         return err_set(e, ERR_PEER_LOST, "rank 0 is gone");
     return 0;
 }
 
-void spawn_place_keep(const struct spawn_place *p)
+void spawn_place_keep(struct spawn_place *p)
 {
+    if (p->sealed)
+        take_keys(p, 0);
     fcntl(p->control_fd, F_SETFD, FD_CLOEXEC);
     fcntl(p->next_fd, F_SETFD, FD_CLOEXEC);
     fcntl(p->prev_fd, F_SETFD, FD_CLOEXEC);

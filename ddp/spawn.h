@@ -15,8 +15,8 @@
  *     spawn_worker_fini(&worker)
  *
  * Workers are this program again, by exec: a process that has used OpenBLAS must not fork. A worker finds its place in
- * one more argument, --worker=RANK:WORLD:CONTROL:NEXT:PREV, where the last three are inherited descriptors; all others
- * of this program are close-on-exec. CONTROL is one end of a socket pair, on which the worker writes one JSON document
+ * one more argument, --worker=RANK:WORLD:CONTROL:NEXT:PREV:SEALED, where CONTROL, NEXT and PREV are inherited descriptors;
+ * all others of this program are close-on-exec. If SEALED is 1, the keys of the two connections wait on CONTROL. CONTROL is one end of a socket pair, on which the worker writes one JSON document
  * when it ends, with "error" in it if it failed. NEXT and PREV are TCP connections over loopback to its neighbours in the
  * ring, or whatever the caller of spawn_one has. Workers read nothing and have no standard output.
  *
@@ -35,6 +35,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "comm/crypto.h"
 #include "comm/pacer.h"
 
 struct spawn_worker {
@@ -64,6 +65,8 @@ struct spawn {
 /* What a worker is told. */
 struct spawn_place {
     int rank, world, control_fd, next_fd, prev_fd;
+    bool sealed; /* with these, which go through CONTROL and never through an argument */
+    unsigned char next_key[CRYPTO_KEY_BYTES], prev_key[CRYPTO_KEY_BYTES];
 };
 
 /* argv ends with NULL. pacer: the connections between ranks pass through it, and it is started; NULL: they do not. ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
@@ -98,8 +101,9 @@ void spawn_worker_fini(struct spawn_worker *worker); /* kills and reaps it if it
  * dies with its parent. */
 int spawn_place_parse(struct spawn_place *place, const char *text, struct err *e);
 
-/* In a worker: the three descriptors are not inherited any further. */
-void spawn_place_keep(const struct spawn_place *place);
+/* In a worker, once it does not start itself again: the three descriptors are not inherited any further, and the keys are in
+ * this process alone. */
+void spawn_place_keep(struct spawn_place *place);
 
 /* In a worker: the last word. */
 int spawn_report(const struct spawn_place *place, const json_t *document, struct err *e);

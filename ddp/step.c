@@ -41,14 +41,20 @@ static void draw_vectors(struct step_worker *w, float *x)
 
 /* With equal batches a rank takes every world-th window, as the sampler was told. With unequal ones all ranks walk through
  * the same order, and each takes its part of every global batch. */
-static void fetch(struct step_worker *w)
+static int fetch(struct step_worker *w, struct err *e)
 {
     struct run *run = w->run;
     const struct run_options *o = &run->options;
+    if (w->peeked) {
+        w->peeked = false;
+        return 0;
+    }
     if (run->spec.kind == MODEL_MLP) {
         draw_vectors(w, w->inputs);
-        return;
+        return 0;
     }
+    if (w->feed)
+        return feed_take(w->feed, run, w->inputs, w->targets, e);
     for (int k = 0; k < o->accum; k++) {
         size_t at = (size_t)k * batch_positions(run);
         if (run->unequal)
@@ -57,6 +63,7 @@ static void fetch(struct step_worker *w)
         if (run->unequal)
             sampler_skip(&run->sampler, (uint64_t)(run->batch_all - run->batch_before - o->batch));
     }
+    return 0;
 }
 
 static const void *micro_inputs(const struct step_worker *w, int k)
@@ -199,6 +206,8 @@ static double part(const struct call *call, uint64_t ns)
 static void add_call(struct run_sample *s, const struct call *call)
 {
     s->communication_s += clock_seconds(call->start_ns, call->end_ns);
+    s->seal_s += part(call, call->seal_ns);
+    s->payload_bytes += call->opaque ? NAN : (double)call->sent_bytes;
     s->wait_s += part(call, call->wait_ns);
     s->cpu_s += part(call, call->cpu_ns);
 }
@@ -223,6 +232,7 @@ static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row
         to[RUN_BUCKET_MOVE] = part(call, call->move_ns);
         to[RUN_BUCKET_SUM] = part(call, call->sum_ns);
         to[RUN_BUCKET_CHECK] = part(call, call->check_ns);
+        to[RUN_BUCKET_SEAL] = part(call, call->seal_ns);
         to[RUN_BUCKET_BYTES] = (double)(r->span[b].n * sizeof(float));
     }
 }
@@ -260,7 +270,8 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     const struct run_options *o = &run->options;
     *s = (struct run_sample){.sent_bytes = NAN};
     uint64_t t0 = clock_now_ns();
-    fetch(w);
+    if (fetch(w, e))
+        return -1;
     memset(w->layer_s, 0, sizeof w->layer_s);
     run->stamps_per_step = 0;
     s->data_s = clock_seconds(t0, clock_now_ns());
@@ -312,13 +323,12 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     return 0;
 }
 
-void step_peek(struct step_worker *w)
+int step_peek(struct step_worker *w, struct err *e)
 {
-    struct sampler sampler = w->run->sampler;
-    struct rng rng = w->rng;
-    fetch(w);
-    w->run->sampler = sampler;
-    w->rng = rng;
+    if (fetch(w, e))
+        return -1;
+    w->peeked = true;
+    return 0;
 }
 
 /* A learning rate of 0 does all the work of an update and changes no parameter: p x 1 - 0 x anything finite. */

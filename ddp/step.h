@@ -13,6 +13,7 @@
 #define DDP_STEP_H
 
 #include "base/rng.h"
+#include "ddp/feed.h"
 #include "ddp/reduce.h"
 #include "ddp/run.h"
 
@@ -23,6 +24,8 @@ struct step_worker { /* what the steps need besides the run */
     void *inputs;                       /* [accum][B][T] ids, or [accum][B][dim] values */
     int32_t *targets;                   /* NULL: the model has none */
     struct rng rng;                     /* MLP inputs */
+    struct feed *feed;                  /* NULL: this rank reads the data itself */
+    bool peeked;                        /* the next batch is in place already */
     struct reduce *reduce;              /* NULL: alone */
     int64_t update;                     /* optimizer updates so far */
     double layer_s[STEP_LAYERS_MAX][3]; /* of the step in progress, by layer + 1 and kind */
@@ -35,8 +38,8 @@ void step_close(struct step_worker *w); /* accepts a zeroed worker */
  * rank's own. */
 int step_take(struct step_worker *w, int number, int row, struct run_sample *sample, struct err *e);
 
-/* Puts the next batch in place and leaves the order of the data as it is. */
-void step_peek(struct step_worker *w);
+/* Puts the next batch in place before its time: step_take then finds it there. */
+int step_peek(struct step_worker *w, struct err *e);
 
 struct step_alone {
     double step_s;     /* negative: it was abandoned */

@@ -28,6 +28,8 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
                                 .world = o->world,
                                 .next_fd = o->next_fd,
                                 .prev_fd = o->prev_fd,
+                                .next_key = o->next_key,
+                                .prev_key = o->prev_key,
                                 .next_name = o->next_name ? o->next_name : next,
                                 .prev_name = o->prev_name ? o->prev_name : prev,
                                 .timeout_ns = (uint64_t)FIRST_PATIENCE_S * SECOND_NS,
@@ -109,6 +111,13 @@ void team_expect_step(struct team *team, double step_s)
     transport_set_timeout(team->agree, team->patience_ns);
     if (team->gradients)
         transport_set_timeout(team->gradients, team->patience_ns);
+}
+
+const char *team_wire(const struct team *team, char *text, size_t size)
+{
+    const char *suite = ring_suite(&team->ring.ring);
+    snprintf(text, size, suite ? "tls1.3 %s" : "clear", suite ? suite : "");
+    return text;
 }
 
 int64_t team_sent_bytes(const struct team *team)

@@ -43,6 +43,7 @@ struct team_options {
     const struct backend *backend;     /* what reduces gradients; NULL: tcp */
     int stop_fd;                       /* readable: every wait ends with ERR_INTERRUPTED; -1: none */
     const char *next_name, *prev_name; /* as errors call them; NULL: "rank 1" */
+    const unsigned char *next_key, *prev_key; /* the connections are sealed with these (ring.h); NULL: in clear */
 };
 
 int team_open(struct team *team, const struct team_options *options, struct err *e);
@@ -68,6 +69,9 @@ int team_barrier(struct team *team, struct err *e);
 
 /* Silence of a rank is an error after max(60 s, 10 steps of that length); ten minutes until this is called. */
 void team_expect_step(struct team *team, double step_s);
+
+/* "tls1.3 TLS_AES_128_GCM_SHA256", or "clear". */
+const char *team_wire(const struct team *team, char *text, size_t size);
 
 /* Bytes handed to the kernel for the next rank since the connection was made, headers of frames included; -1: the kernel
  * does not say, or gradients take another way. */

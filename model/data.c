@@ -10,7 +10,10 @@
 #include "model/data_source.h"
 
 /* Models with more ids than this are taken to speak in tokens, not characters: GPT-2's 50,257 are pieces of words. */
-enum { CHARACTERS_MAX = 1024 };
+enum { CHARACTERS_MAX = 1024, IDS_MAX = 65536 };
+
+/* A hundred times what language models are trained on: what is more is no count. */
+#define TOKENS_MAX (UINT64_C(1) << 50)
 
 int data_check_room(const char *path, uint64_t bytes, struct err *e)
 {
@@ -79,6 +82,18 @@ int data_open(struct data *data, const char *path, const struct model_spec *spec
     if (rc)
         data_fini(data);
     return rc;
+}
+
+int data_describe(struct data *data, const struct model_spec *spec, uint64_t n, int V, int T, double split,
+                  struct err *e)
+{
+    *data = (struct data){.n = n, .V = V, .train_n = split < 1 ? (uint64_t)(split * (double)n) : n};
+    if (spec->kind != MODEL_GPT)
+        return err_set(e, ERR_USAGE, "%s trains on random numbers and takes no data", spec->name);
+    if (n > TOKENS_MAX || V < 1 || V > IDS_MAX || (spec->V > CHARACTERS_MAX && V != spec->V))
+        return err_set(e, ERR_DATA, "%s cannot have %" PRIu64 " tokens of %d ids", spec->name, n, V);
+    snprintf(data->path, sizeof data->path, "rank 0's data");
+    return check_part(data, "train", data->train_n, T, e);
 }
 
 void data_fini(struct data *data)

@@ -43,6 +43,12 @@ struct data {
  * 64. Sentences name the path, and the part by "train" or "val". On failure data is empty. */
 int data_open(struct data *data, const char *path, const struct model_spec *spec, int T, double split, bool need_val,
               uint64_t seed, struct err *e);
+
+/* The shape of a source that another node has and this one does not: n tokens of V ids, token NULL, and nothing to validate
+ * with. ERR_DATA for what data_open() would not give, and for a V that the model cannot have. */
+int data_describe(struct data *data, const struct model_spec *spec, uint64_t n, int V, int T, double split,
+                  struct err *e);
+
 void data_fini(struct data *data);
 
 struct sampler {

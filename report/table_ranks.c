@@ -36,6 +36,12 @@ static void arithmetic(struct table_page *p)
     fprintf(p->f, " %s  from the step alone: measured %.3f x\n", p->unit.name, table_num(a, "step_ratio", NULL));
 }
 
+static bool is_sealed(const struct table_page *p)
+{
+    const char *wire = json_string_value(table_at(p->d, "wire", NULL));
+    return wire && strncmp(wire, "tls", 3) == 0;
+}
+
 static void traffic(struct table_page *p)
 {
     const json_t *c = table_at(p->d, "communication", NULL);
@@ -47,6 +53,8 @@ static void traffic(struct table_page *p)
     line(p, "  exposed", "exposed_s", "the step stood still for it");
     line(p, "  hidden", "hidden_s", "behind the computation");
     arithmetic(p);
+    if (is_sealed(p))
+        line(p, "  sealing", "seal_s", "encrypting and decrypting, part of the exchange");
     table_label(p, "schedule");
     table_put(p, json_string_value(table_at(c, "schedule", NULL)));
     fprintf(p->f, " over ");
@@ -56,12 +64,15 @@ static void traffic(struct table_page *p)
         fprintf(p->f, ", buckets of %g MiB", cap);
     else
         fprintf(p->f, ", buckets of 1, then 25 MiB");
+    if (is_sealed(p))
+        fprintf(p->f, ", encrypted");
     fprintf(p->f, "\n");
 }
 
 static void bucket(struct table_page *p, size_t i, const json_t *b)
 {
-    static const char *const times[] = {"ready_s", "start_s", "end_s", "wait_s", "move_s", "sum_s", "check_s"};
+    const char *const times[] = {
+        "ready_s", "start_s", "end_s", "wait_s", "move_s", "sum_s", is_sealed(p) ? "seal_s" : "check_s"};
     char size[48];
     fprintf(p->f, "%-*zu%9.0f%11s", TABLE_LABEL_WIDTH, i, table_num(b, "tensors", NULL),
             table_bytes(size, sizeof size, table_num(b, "bytes", NULL)));
@@ -77,7 +88,8 @@ static void buckets(struct table_page *p)
     if (n == 0)
         return;
     fprintf(p->f, "\n%s%-*s%9s%11s%9s%9s%9s%9s%9s%9s%9s%s   %s\n", p->bold, TABLE_LABEL_WIDTH, "bucket", "tensors",
-            "size", "ready", "start", "end", "waiting", "moving", "adding", "checking", p->plain, p->unit.name);
+            "size", "ready", "start", "end", "waiting", "moving", "adding", is_sealed(p) ? "sealing" : "checking",
+            p->plain, p->unit.name);
     json_array_foreach(list, i, b)
     {
         if (n > BUCKETS_SHOWN && i == BUCKETS_SHOWN - 2)

@@ -465,6 +465,7 @@ START_TEST(recorded_words_of_a_data_socket_are_refused)
     struct greeting_intro intro = {.protocols = {1, 1}, .kind = GREETING_DATA};
     struct greeting greeting = {.protocols = {1, 1}};
     unsigned char first[GREETING_INTRO_BYTES], hers[GREETING_BYTES], hello[DATALINK_HELLO_BYTES], answer[32];
+    unsigned char seal[CRYPTO_KEY_BYTES];
     ck_assert_int_eq(crypto_random(&link.key, sizeof link.key, &e), 0);
     ck_assert_int_eq(rendezvous_init(&r, &e), 0);
     ck_assert_int_eq(rendezvous_expect(&r, &link, &e), 0);
@@ -477,7 +478,7 @@ START_TEST(recorded_words_of_a_data_socket_are_refused)
     ck_assert_int_eq(send(pair[1], hers, sizeof hers, 0), sizeof hers);
     memset(answer, 0, sizeof answer);
     ck_assert_int_eq(send(pair[1], answer, sizeof answer, 0), sizeof answer);
-    ck_assert_int_eq(datalink_dial(pair[0], &link, &intro, "peer", wait_deadline(5), -1, &e), -1);
+    ck_assert_int_eq(datalink_dial(pair[0], &link, &intro, "peer", seal, wait_deadline(5), -1, &e), -1);
     ck_assert_int_eq(e.code, ERR_NOT_PAIRED); /* an answer of zeros proves nothing */
     ck_assert_int_eq(recv(pair[1], first, sizeof first, MSG_WAITALL), sizeof first);
     ck_assert_int_eq(recv(pair[1], hello, sizeof hello, MSG_WAITALL), sizeof hello);
@@ -497,7 +498,7 @@ START_TEST(recorded_words_of_a_data_socket_are_refused)
     ck_assert_msg(rendezvous_offer(&r, out[0], first, hers, hello, &e) == 0, "%s", e.text);
     ck_assert_int_eq(rendezvous_offer(&r, out[0], first, hers, hello, &e), -1); /* the very same words, twice */
     int fd;
-    ck_assert_int_eq(rendezvous_wait(&r, 0, &fd, "peer", wait_deadline(5), -1, &e), 0);
+    ck_assert_int_eq(rendezvous_wait(&r, 0, &fd, seal, "peer", wait_deadline(5), -1, &e), 0);
     ck_assert_int_eq(fd, out[0]);
     ck_assert_int_eq(rendezvous_offer(&r, out[0], first, hers, hello, &e), -1); /* and after it was fetched */
     rendezvous_fini(&r);
