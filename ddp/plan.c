@@ -80,7 +80,7 @@ static int plan_data(struct run *run, struct notes *notes, struct err *e)
 {
     const struct run_options *o = &run->options;
     if (run->spec.kind == MODEL_MLP) {
-        if (o->data)
+        if (o->data || o->data_tokens)
             return err_set(e, ERR_USAGE, "%s trains on random vectors: --data does not apply", o->model);
         if (o->eval_batches)
             return err_set(e, ERR_USAGE, "%s trains on random vectors: --eval does not apply", o->model);

@@ -56,6 +56,74 @@ START_TEST(alike)
     is_answered_alike(PLAN("--global-batch=9", "--shares=2:1", "--accum=3", "--time=0.3", "--warmup=0", "--seed=77"));
     is_answered_alike(PLAN("--clip=0.7", "--split=0.9", "--eval=2", "--drop-last", "--no-floor", "--no-baseline",
                            "--verify", "--comm=null"));
+    is_answered_alike(PLAN("--encrypt"));
+    is_answered_alike(PLAN("--encrypt", "--save=weights.bin"));
+}
+END_TEST
+
+static json_t *with_data(const char *wire, json_int_t tokens, int vocabulary)
+{
+    json_t *asked = PLAN("--batch=1");
+    json_object_set_new(asked, "data", json_string("sha256:0123456789abcdef0123456789abcdef"));
+    json_object_set_new(asked, "data_tokens", json_integer(tokens));
+    json_object_set_new(asked, "data_vocabulary", json_integer(vocabulary));
+    json_object_set_new(asked, "wire", json_string(wire));
+    json_object_set_new(asked, "private", json_true());
+    return asked;
+}
+
+/* What rank 0's data are like is enough for a node without them. 65 ids are what shakespeare-char is counted with. */
+START_TEST(data_of_rank_0)
+{
+    is_answered_alike(with_data("tls", 100000, 65));
+    json_t *asked = with_data("tls", 100000, 70), *own = answer(asked);
+    ck_assert_int_eq(json_integer_value(json_object_get(own, "parameters")),
+                     json_integer_value(json_object_get(asked, "parameters")) + 5 * 384); /* its own count */
+    json_decref(asked);
+    json_decref(own);
+}
+END_TEST
+
+/* Private data in clear: only if the serving node says so as well. */
+START_TEST(both_say_clear)
+{
+    struct options lenient = serving;
+    struct err e = {0};
+    json_t *asked = with_data("clear", 100000, 65), *own = NULL;
+    ck_assert_int_eq(work_train_accept(asked, &serving, &own, &e), -1);
+    ck_assert_msg(e.code == ERR_PROTOCOL && strstr(e.text, "only if both ends say so"), "%s", e.text);
+    lenient.clear = true;
+    ck_assert_msg(work_train_accept(asked, &lenient, &own, &e) == 0, "%s", e.text);
+    ck_assert(json_equal(asked, own));
+    json_decref(asked);
+    json_decref(own);
+}
+END_TEST
+
+static const struct {
+    const char *model;
+    json_int_t tokens;
+    int vocabulary;
+    enum err_code code;
+    const char *says;
+} no_data[] = {
+    {"shakespeare-char", 256, 65, ERR_DATA, "256"}, /* one window of 256 needs 257 */
+    {"shakespeare-char", INT64_MAX, 65, ERR_DATA, "tokens"},
+    {"shakespeare-char", -1, 65, ERR_USAGE, "--data-tokens"},
+    {"shakespeare-char", 100000, 65537, ERR_USAGE, "--data-vocabulary"},
+    {"shakespeare-char", 100000, 0, ERR_USAGE, "--data-vocabulary"},
+    {"gpt2-124m", 100000, 65, ERR_DATA, "ids"},
+    {"mlp-768", 100000, 65, ERR_USAGE, "sequence"},
+};
+
+START_TEST(impossible_data)
+{
+    struct err e;
+    json_t *own = NULL, *asked = with_data("tls", no_data[_i].tokens, no_data[_i].vocabulary);
+    json_object_set_new(asked, "model", json_string(no_data[_i].model));
+    ck_assert_int_eq(work_train_accept(asked, &serving, &own, &e), -1);
+    ck_assert_msg(e.code == no_data[_i].code && strstr(e.text, no_data[_i].says), "%d: %s", e.code, e.text);
+    json_decref(asked);
 }
 END_TEST
 
@@ -95,7 +163,7 @@ START_TEST(foreign_members)
     json_object_set_new(asked, "save", json_string("weights.bin"));
     json_object_set_new(asked, "seq", json_pack("[i]", 32));
     json_t *own = answer(asked);
-    ck_assert_ptr_null(json_object_get(own, "data"));
+    ck_assert(json_is_null(json_object_get(own, "data")));
     ck_assert_ptr_null(json_object_get(own, "save"));
     ck_assert_int_eq(session_differences(text, sizeof text, asked, own, "the other node"), 3);
     json_decref(asked);
@@ -145,6 +213,9 @@ int main(void)
     tcase_add_test(all, counts);
     tcase_add_test(all, counts_of_its_own);
     tcase_add_test(all, foreign_members);
+    tcase_add_test(all, data_of_rank_0);
+    tcase_add_test(all, both_say_clear);
+    tcase_add_loop_test(all, impossible_data, 0, sizeof no_data / sizeof *no_data);
     tcase_add_loop_test(all, out_of_range, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

@@ -104,10 +104,10 @@ train out --peers 127.0.0.1
 says 64 'this host' 'peer is this host'
 train out --peers 192.0.2.1 --spawn 2
 says 64 'two ways at once' '--spawn does not go with --peers'
-train out --peers 192.0.2.1 --data nothing.txt
-says 64 'data of one node' '--data does not go with --peers'
-train out --peers 192.0.2.1 --checkpoint nothing.bin
-says 64 'weights of one node' '--checkpoint does not go with --peers'
+train out --encrypt
+says 64 'encryption for nobody' '--encrypt is about the connections of --peers'
+train out --peers 192.0.2.1 --encrypt --clear
+says 64 'two ways to travel' '--clear and --encrypt contradict each other'
 train out --peers 192.0.2.1 --iface nosuch0
 says 64 'an interface that is not there' "no network interface 'nosuch0' here; there are .*lo"
 holds 'all of that at once' test $(($(now_ms) - since)) -lt 4000

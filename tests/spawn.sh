@@ -175,7 +175,7 @@ refused 'ddp or split' --schedule ring
 refused 'when every bucket is there' --spawn 2 --schedule split --clip 1 --optimizer-per-bucket yes
 refused 'tied embedding' --spawn 2 --model mlp-768 --schedule split
 refused 'tcp, gloo, mpi or null' --comm carrier-pigeon
-refused 'set by the program' --spawn 2 --worker 1:2:3:4:5
+refused 'set by the program' --spawn 2 --worker 1:2:3:4:5:0
 
 # --- wrong results are noticed on all ranks ---
 failing()
