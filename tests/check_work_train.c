@@ -113,7 +113,7 @@ static const struct {
     {"shakespeare-char", 100000, 65537, ERR_USAGE, "--data-vocabulary"},
     {"shakespeare-char", 100000, 0, ERR_USAGE, "--data-vocabulary"},
     {"gpt2-124m", 100000, 65, ERR_DATA, "ids"},
-    {"mlp-768", 100000, 65, ERR_USAGE, "sequence"},
+    {"mlp-768", 100000, 65, ERR_USAGE, "--data does not apply"},
 };
 
 START_TEST(impossible_data)
