@@ -2,7 +2,7 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/cmd_info.c cli/cmd_probe.c \
 	cli/cmd_peers.c cli/cmd_serve.c \
 	cli/cmd_predict.c \
-	cli/predict_ask.c cli/predict_ask.h cli/predict_run.c cli/predict_run.h cli/predict_score.c cli/predict_score.h \
+	cli/predict_answer.c cli/predict_answer.h cli/predict_ask.c cli/predict_ask.h cli/predict_run.c cli/predict_run.h cli/predict_score.c cli/predict_score.h \
 	cli/predict_source.c cli/predict_source.h cli/predict_whatif.c cli/predict_whatif.h \
 	cli/cmd_link.c cli/link_end.c cli/link_end.h cli/link_load.c cli/link_load.h cli/record_link.c cli/record_link.h \
 	cli/node.c cli/node.h \

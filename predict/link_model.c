@@ -1,7 +1,7 @@
 /*
  * predict/link_model.c - see link_model.h. The fit: for every way to cut the sizes into at most three ranges, each range gets
  * the line that minimises relative residuals under Tukey's biweight (iterated weighted least squares with weights 1/t^2
- * times the biweight); more pieces are taken only if they lower the criterion n log(robust scale^2) + parameters log(n).
+ * times the biweight); more pieces are taken only if they lower the criterion n log(robust scale^2) + 2 sum of the biweight's rho + parameters log(n).
  * Intervals: the fit repeated on resampled points.
  */
 #include "predict/link_model.h"
@@ -69,7 +69,7 @@ enum { FIT_ROUNDS = 30, FIT_REPLICATES = 200, FIT_POINTS_MIN = 3 };
 #define SCALE_FLOOR 1e-6 /* of relative residuals: what a clock tells apart at best */
 
 struct line {
-    double alpha, beta, loss, scale; /* loss: n x log(scale^2), of the range's residuals */
+    double alpha, beta, loss, scale; /* loss: n log(scale^2) + 2 sum rho(r / scale), rho: the biweight's */
 };
 
 static int by_size(const void *a, const void *b)
@@ -127,6 +127,10 @@ static struct line fit_line(const struct link_point *p, size_t n, double *work)
             break;
     }
     line.loss = (double)n * log(line.scale * line.scale);
+    for (size_t i = 0; i < n; i++) { /* what lies off the line costs too, but no more than any other outlier */
+        double u = (1 - (line.alpha + line.beta * p[i].bytes) / p[i].seconds) / (BIWEIGHT * line.scale);
+        line.loss += BIWEIGHT * BIWEIGHT / 3 * (fabs(u) < 1 ? 1 - pow(1 - u * u, 3) : 1);
+    }
     return line;
 }
 

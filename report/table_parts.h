@@ -7,6 +7,9 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "report/table.h"
+
+enum { TABLE_CELL = 48 }; /* room for a figure with its unit */
 
 enum { TABLE_LABEL_WIDTH = 12, TABLE_VALUE_WIDTH = 10 };
 
@@ -40,5 +43,12 @@ void table_duration(struct table_page *p, double seconds, int width);
 
 /* Communication, ranks and speed-up of a run with several ranks. */
 void table_ranks(struct table_page *p);
+
+/* "4.229 s" or "571.7 ms", with a dash for what is unknown. buf holds TABLE_CELL. Returns buf. */
+const char *table_time(char *buf, double seconds);
+
+/* A page of its own, with colours if they are wanted; false if memory is out. */
+bool table_open(struct table_page *p, const json_t *d, const struct table_style *style, char **text, size_t *size);
+char *table_close(struct table_page *p, char **text); /* the text, or NULL */
 
 #endif

@@ -8,8 +8,6 @@
 #include "base/units.h"
 #include "report/table_parts.h"
 
-enum { CELL = 48 };
-
 static const char *text_at(const json_t *o, const char *key)
 {
     return json_string_value(json_object_get(o, key));
@@ -21,15 +19,15 @@ static double bound(const json_t *o, const char *key, const char *which)
 }
 
 /* Three or four digits of a duration, in seconds or milliseconds. */
-static const char *duration(char *buf, double seconds)
+const char *table_time(char *buf, double seconds)
 {
-    char digits[CELL / 2];
+    char digits[TABLE_CELL / 2];
     if (!isfinite(seconds))
-        snprintf(buf, CELL, "-");
+        snprintf(buf, TABLE_CELL, "-");
     else if (seconds >= 1 || seconds <= 0)
-        snprintf(buf, CELL, "%s s", table_number(digits, sizeof digits, seconds));
+        snprintf(buf, TABLE_CELL, "%s s", table_number(digits, sizeof digits, seconds));
     else
-        snprintf(buf, CELL, "%s ms", table_number(digits, sizeof digits, seconds * 1e3));
+        snprintf(buf, TABLE_CELL, "%s ms", table_number(digits, sizeof digits, seconds * 1e3));
     return buf;
 }
 
@@ -38,20 +36,20 @@ static const char *speedup(char *buf, const json_t *o, const char *key)
 {
     double median = bound(o, key, "median"), lo = bound(o, key, "lo"), hi = bound(o, key, "hi");
     if (!isfinite(median))
-        snprintf(buf, CELL, "-");
+        snprintf(buf, TABLE_CELL, "-");
     else if (isfinite(lo))
-        snprintf(buf, CELL, "%.2fx [%.2f .. %.2f]", median, lo, hi);
+        snprintf(buf, TABLE_CELL, "%.2fx [%.2f .. %.2f]", median, lo, hi);
     else
-        snprintf(buf, CELL, "%.3fx", median);
+        snprintf(buf, TABLE_CELL, "%.3fx", median);
     return buf;
 }
 
 static const char *probability(char *buf, double p)
 {
     if (!isfinite(p))
-        snprintf(buf, CELL, "-");
+        snprintf(buf, TABLE_CELL, "-");
     else
-        snprintf(buf, CELL, "%.2f", p);
+        snprintf(buf, TABLE_CELL, "%.2f", p);
     return buf;
 }
 
@@ -60,7 +58,7 @@ static const char *probability(char *buf, double p)
 static void heading(struct table_page *p)
 {
     const json_t *s = table_at(p->d, "source", NULL);
-    char cell[CELL];
+    char cell[TABLE_CELL];
     fprintf(p->f, "%s", p->bold);
     table_put(p, text_at(s, "model") ? text_at(s, "model") : "prediction");
     fprintf(p->f, "%s  ", p->plain);
@@ -68,7 +66,7 @@ static void heading(struct table_page *p)
     if (run) {
         double alone = table_num(json_array_get(table_at(p->d, "nodes", NULL), 0), "alone_s", NULL);
         fprintf(p->f, "%.0f tokens per node and step; %.0f steps of a node alone, %s each\n",
-                table_num(s, "tokens_per_step", NULL), table_num(s, "steps", NULL), duration(cell, alone));
+                table_num(s, "tokens_per_step", NULL), table_num(s, "steps", NULL), table_time(cell, alone));
         table_label(p, "run");
         table_put(p, run);
         fprintf(p->f, "\n");
@@ -80,14 +78,14 @@ static void heading(struct table_page *p)
 static void link_line(struct table_page *p)
 {
     const json_t *l = table_at(p->d, "link", NULL);
-    char rate[64], cell[CELL];
+    char rate[64], cell[TABLE_CELL];
     const char *medium = text_at(l, "medium");
     table_label(p, "link");
     table_put(p, text_at(l, "name"));
     fprintf(p->f, " (");
     table_put(p, text_at(l, "origin"));
     fprintf(p->f, "): %s, round trip %s", units_format_rate(rate, sizeof rate, table_num(l, "rate_bytes_per_s", NULL)),
-            duration(cell, table_num(l, "rtt_s", NULL)));
+            table_time(cell, table_num(l, "rtt_s", NULL)));
     if (medium && strcmp(medium, "duplex") != 0)
         fprintf(p->f, ", %s", strcmp(medium, "half") == 0 ? "one direction at a time" : "shared by all nodes");
     fprintf(p->f, "\n");
@@ -97,7 +95,7 @@ static void plan_line(struct table_page *p)
 {
     const json_t *plan = table_at(p->d, "plan", NULL), *list = table_at(plan, "buckets", NULL);
     size_t n = json_array_size(list);
-    char cell[CELL];
+    char cell[TABLE_CELL];
     table_label(p, "sent");
     fprintf(p->f, "%s", table_bytes(cell, sizeof cell, table_num(plan, "bytes", NULL)));
     const char *schedule = text_at(plan, "schedule");
@@ -118,7 +116,7 @@ static void plan_line(struct table_page *p)
 
 static void verdict_line(struct table_page *p, const json_t *o)
 {
-    char cell[CELL];
+    char cell[TABLE_CELL];
     const char *verdict = text_at(o, "verdict"), *limit = text_at(o, "limit");
     double nodes = table_num(o, "nodes", NULL), probable = table_num(o, "p_faster", NULL);
     if (!verdict)
@@ -141,16 +139,17 @@ static void nodes_table(struct table_page *p, const json_t *list)
             "P(>1)", "verdict", "bytes need", "not hidden", "efficiency", "rule", p->plain);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);
-        char a[CELL], b[CELL], c[CELL], d[CELL], q[CELL], x[CELL] = "-", n[CELL] = "-";
+        char a[TABLE_CELL], b[TABLE_CELL], c[TABLE_CELL], d[TABLE_CELL], q[TABLE_CELL], x[TABLE_CELL] = "-",
+                                                                                        n[TABLE_CELL] = "-";
         double efficiency = bound(o, "efficiency", "median"), naive = table_num(o, "naive", "speedup");
         if (isfinite(efficiency))
             snprintf(x, sizeof x, "%.0f %%", 100 * efficiency);
         if (isfinite(naive))
             snprintf(n, sizeof n, "%.2fx", naive);
         fprintf(p->f, "%5.0f %10s  %-22s %6s  %-9s %10s %11s %10s  %s%s\n", table_num(o, "nodes", NULL),
-                duration(a, bound(o, "step_s", "median")), speedup(b, o, "speedup"),
+                table_time(a, bound(o, "step_s", "median")), speedup(b, o, "speedup"),
                 probability(q, table_num(o, "p_faster", NULL)), text_at(o, "verdict") ? text_at(o, "verdict") : "-",
-                duration(c, table_num(o, "t_comm_s", NULL)), duration(d, bound(o, "exposed_s", "median")), x, n,
+                table_time(c, table_num(o, "t_comm_s", NULL)), table_time(d, bound(o, "exposed_s", "median")), x, n,
                 json_is_true(json_object_get(o, "extrapolated")) ? "  extrapolated" : "");
     }
 }
@@ -197,7 +196,7 @@ static void inverse(struct table_page *p)
 static void changes(struct table_page *p)
 {
     const json_t *list = table_at(p->d, "changes", NULL);
-    char cell[CELL], q[CELL];
+    char cell[TABLE_CELL], q[TABLE_CELL];
     if (json_array_size(list) == 0)
         return;
     fprintf(p->f, "\n%s%-20s%-22s %6s  %s%s\n", p->bold, "one change", "speed-up [90 %]", "P(>1)", "verdict", p->plain);
@@ -212,7 +211,7 @@ static void changes(struct table_page *p)
 static void curve(struct table_page *p)
 {
     const json_t *o = table_at(p->d, "curve", NULL), *list = table_at(o, "points", NULL);
-    char cell[CELL], q[CELL];
+    char cell[TABLE_CELL], q[TABLE_CELL];
     if (json_array_size(list) == 0)
         return;
     fprintf(p->f, "\n%s%-20s%-22s %6s  %s%s\n", p->bold, "tokens per node", "speed-up [90 %]", "P(>1)", "verdict",
@@ -231,7 +230,7 @@ static void curve(struct table_page *p)
 static void shares(struct table_page *p)
 {
     const json_t *o = table_at(p->d, "shares", NULL), *list = table_at(o, "share", NULL);
-    char a[CELL], b[CELL];
+    char a[TABLE_CELL], b[TABLE_CELL];
     size_t n = json_array_size(list);
     if (n == 0)
         return;
@@ -282,7 +281,7 @@ static void assumptions(struct table_page *p)
 static void unknown(struct table_page *p)
 {
     const json_t *o = json_array_get(table_at(p->d, "nodes", NULL), 0);
-    char cell[CELL];
+    char cell[TABLE_CELL];
     double even = table_num(o, "break_even_step_s", NULL);
     if (!isfinite(even))
         return;
@@ -292,12 +291,12 @@ static void unknown(struct table_page *p)
     table_put(p, json_string_value(reason(p, "nodes[0].speedup")));
     fprintf(p->f, "\n");
     table_label(p, "break-even");
-    fprintf(p->f, "without overlap a step of one node has to take more than %s\n", duration(cell, even));
+    fprintf(p->f, "without overlap a step of one node has to take more than %s\n", table_time(cell, even));
 }
 
 /* ---- pages ---- */
 
-static bool open_page(struct table_page *p, const json_t *d, const struct table_style *style, char **text, size_t *size)
+bool table_open(struct table_page *p, const json_t *d, const struct table_style *style, char **text, size_t *size)
 {
     *p = (struct table_page){.f = open_memstream(text, size), .d = d, .bold = "", .dim = "", .alert = "", .plain = ""};
     if (p->f && style->colour) {
@@ -309,7 +308,7 @@ static bool open_page(struct table_page *p, const json_t *d, const struct table_
     return p->f != NULL;
 }
 
-static char *close_page(struct table_page *p, char **text)
+char *table_close(struct table_page *p, char **text)
 {
     if (fclose(p->f) == 0)
         return *text;
@@ -322,7 +321,7 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     char *text = NULL;
     size_t size = 0;
     struct table_page p;
-    if (!open_page(&p, d, style, &text, &size))
+    if (!table_open(&p, d, style, &text, &size))
         return NULL;
     const json_t *nodes = table_at(d, "nodes", NULL), *what_if = table_at(d, "what_if", NULL);
     heading(&p);
@@ -348,58 +347,13 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     uncertainty(&p);
     fprintf(p.f, "\n");
     assumptions(&p);
-    return close_page(&p, &text);
-}
-
-char *table_score_render(const json_t *d, const struct table_style *style)
-{
-    char *text = NULL, a[CELL], b[CELL];
-    size_t size = 0;
-    struct table_page p;
-    if (!open_page(&p, d, style, &text, &size))
-        return NULL;
-    const json_t *list = table_at(d, "ledger", NULL), *s = table_at(d, "score", NULL);
-    if (json_array_size(list) == 0) {
-        fprintf(p.f, "no saved run of several nodes holds a prediction\n");
-        return close_page(&p, &text);
-    }
-    fprintf(p.f, "%s%-20s %5s %11s %11s %8s  %-7s %-10s %-9s %s%s\n", p.bold, "model", "nodes", "predicted", "measured",
-            "error", "inside", "verdict", "speed-up", "run", p.plain);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i), *inside = json_object_get(o, "inside");
-        char ratio[CELL] = "-";
-        double speed = table_num(o, "measured_speedup", NULL);
-        if (isfinite(speed))
-            snprintf(ratio, sizeof ratio, "%.2fx", speed);
-        table_put(&p, text_at(o, "model"));
-        fprintf(p.f, "%*s %5.0f %11s %11s %+7.1f%%  %-7s %-10s %-9s ", 20 - (int)strlen(text_at(o, "model")), "",
-                table_num(o, "world", NULL), duration(a, table_num(o, "predicted_step_s", NULL)),
-                duration(b, table_num(o, "measured_step_s", NULL)), 100 * table_num(o, "error", NULL),
-                json_is_null(inside)   ? "-"
-                : json_is_true(inside) ? "yes"
-                                       : "no",
-                text_at(o, "verdict"), ratio);
-        table_put(&p, text_at(o, "run"));
-        fprintf(p.f, "\n");
-    }
-    fprintf(p.f,
-            "\n%.0f predictions: error of the step %.1f %% in the median, %.1f %% at the 90th percentile, %+.1f %% one "
-            "way; "
-            "%.0f %% inside their interval\n",
-            table_num(s, "n", NULL), 100 * table_num(s, "median_absolute_error", NULL),
-            100 * table_num(s, "p90_absolute_error", NULL), 100 * table_num(s, "median_error", NULL),
-            100 * table_num(s, "inside", NULL));
-    double right = table_num(s, "right", NULL);
-    if (isfinite(right))
-        fprintf(p.f, "verdicts: %.0f decided, %.0f %% of them right; %.0f undecided\n", table_num(s, "decided", NULL),
-                100 * right, table_num(s, "undecided", NULL));
-    return close_page(&p, &text);
+    return table_close(&p, &text);
 }
 
 void table_twin(struct table_page *p)
 {
     const json_t *prediction = table_at(p->d, "prediction", NULL), *list = table_at(prediction, "media", NULL);
-    char cell[CELL], rate[64];
+    char cell[TABLE_CELL], rate[64];
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i), *l = json_object_get(o, "link");
         if (i == 0)
