@@ -202,7 +202,8 @@ static int add_changes(json_t *root, const struct predict_ask *ask, const struct
     if (source->stated)
         return 0;
     int n = explain_changes(s, out, source->other.n ? &source->other : NULL,
-                            source->schedule == SCHEDULE_SPLIT ? "schedule=ddp" : "schedule=split", change, e);
+                            source->schedule == SCHEDULE_SPLIT ? "schedule=ddp" : "schedule=split",
+                            source->schedule != SCHEDULE_SPLIT, change, e);
     for (int i = 0; i < n; i++) {
         json_t *o = json_object();
         char path[32];

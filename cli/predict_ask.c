@@ -74,6 +74,7 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
     s->partner = ask->partner ? &ask->partner->profile : NULL;
     s->partner_scale = ask->partner_scale;
     s->exact = ask->source->stated;
+    s->optimizer_by_bucket = ask->source->rows; /* as a run does it: with split per bucket */
     s->seed = ask->seed;
     s->steps = STEPS;
     s->replicates = nodes > LARGE ? REPLICATES * LARGE / nodes : REPLICATES;

@@ -38,16 +38,42 @@ static double point_of(const struct predict_source *s, const char *tensor)
     return 1; /* not recorded: the end is safe */
 }
 
+/* The head's backward in the last micro-batch, as a share of its backward pass: of the last rows of positions only, since the
+ * logits of a large batch are worked through in groups of as many rows as their buffer holds. Its first half makes the
+ * weight's gradient, part by part, its second half the gradient that goes on. */
+static double head_share(const struct predict_source *s)
+{
+    const json_t *layers = json_object_get(s->document, "layers"), *memory = json_object_get(s->document, "memory");
+    const json_t *parts = json_object_get(memory, "parts");
+    double backward = number(json_object_get(json_object_get(s->document, "summary"), "backward_s"), "median", NULL);
+    double head = NAN, rows = NAN, all = s->profile.tokens / s->profile.accum;
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const json_t *o = json_array_get(layers, i);
+        const char *name = json_string_value(json_object_get(o, "name"));
+        if (name && strcmp(name, "head") == 0)
+            head = number(json_object_get(o, "backward_s"), "median", NULL);
+    }
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *o = json_array_get(parts, i);
+        const char *name = json_string_value(json_object_get(o, "name"));
+        if (name && strncmp(name, "logits", strlen("logits")) == 0 && s->layout->wte >= 0)
+            rows = number(o, "bytes", NULL) / sizeof(float) / s->layout->tensor[s->layout->wte].rows;
+    }
+    double groups = rows >= 1 ? ceil(all / floor(rows)) : 1, share = head / backward / groups;
+    return share > 0 && share < 1 ? share : 0; /* 0: all of it complete with the norm, a little late */
+}
+
 static void fill_bucket(const struct predict_source *s, const struct reduce *r, int b, struct plan_bucket *to)
 {
     const struct layout *l = s->layout;
     const struct tensor *wte = l->wte >= 0 ? &l->tensor[l->wte] : NULL;
     *to = (struct plan_bucket){.ready = 1, .bytes = (double)(r->bucket[b].count * sizeof(float))};
-    if (b == r->rows_bucket && wte) {
+    if (r->bucket[b].last == REDUCE_TOUCHED_ROWS && wte) {
         to->bytes = (double)(wte->count * sizeof(float));
         to->bytes_per_token = (double)((size_t)wte->cols * sizeof(float));
-    } else if (b == r->head_bucket && l->lnf_w >= 0) {
-        to->ready = point_of(s, l->tensor[l->lnf_w].name); /* complete right after the head */
+    } else if (r->bucket[b].last == REDUCE_HEAD_PART && l->lnf_w >= 0) {
+        double half = head_share(s) / 2, done = (double)(b - r->head_bucket + 1) / r->head_parts;
+        to->ready = fmax(0, point_of(s, l->tensor[l->lnf_w].name) - half - half * (1 - done));
     } else if (r->bucket[b].last >= 0) {
         to->ready = point_of(s, l->tensor[r->bucket[b].last].name);
     }

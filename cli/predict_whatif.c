@@ -184,6 +184,8 @@ static int set_plan(struct scenario *s, const struct predict_source *source, str
     if (predict_source_plan(source, plan, schedule, given[BUCKET_MB] ? value[BUCKET_MB] : source->bucket_mib, e))
         return -1;
     s->plan = plan;
+    if (given[SCHEDULE] && !given[OPTIMIZER])
+        s->optimizer_by_bucket = schedule == SCHEDULE_SPLIT; /* as a run does it */
     return 0;
 }
 

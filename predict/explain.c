@@ -101,7 +101,8 @@ static int try_change(struct explain_change *c, const char *name, const struct s
 }
 
 int explain_changes(const struct scenario *s, const struct outcome *o, const struct plan *other_plan,
-                    const char *other_name, struct explain_change change[EXPLAIN_CHANGES_MAX], struct err *e)
+                    const char *other_name, bool other_by_bucket, struct explain_change change[EXPLAIN_CHANGES_MAX],
+                    struct err *e)
 {
     static const struct {
         const char *name;
@@ -132,6 +133,7 @@ int explain_changes(const struct scenario *s, const struct outcome *o, const str
     if (other_plan) {
         struct scenario c = *s;
         c.plan = other_plan;
+        c.optimizer_by_bucket = other_by_bucket;
         if (try_change(&change[n++], other_name, &c, o, e))
             return -1;
     }
