@@ -1,6 +1,6 @@
 /*
  * cli/record_arithmetic.c - see record.h: what this run's plan of buckets allows (ddp/arithmetic.h), beside what was measured.
- * Two questions, both with the rate at which this run's link carried its best bucket:
+ * Two questions, both with the rate at which this run's link carried the fastest quarter of the bytes:
  *
  *     exposed_s   gradients complete when they were in the training steps: how long would the step stand still?
  *     step_s      gradients complete as in this rank's steps alone, slowed down by nothing but the processor time that
@@ -25,20 +25,44 @@ static double column(const struct run *run, int b, int which, const struct recor
     return record_strided(c, first, (size_t)run->buckets * RUN_BUCKET_COLUMNS, n).median;
 }
 
-static double best_rate(const struct run *run, const struct record_column *c, int n)
+struct moved {
+    double bytes, rate_bytes_per_s;
+};
+
+static int by_rate(const void *a, const void *b)
 {
-    double best = 0, share = 2.0 * (run->options.world - 1) / run->options.world;
-    for (int b = 0; b < run->buckets; b++) {
+    double x = ((const struct moved *)a)->rate_bytes_per_s, y = ((const struct moved *)b)->rate_bytes_per_s;
+    return (x < y) - (x > y);
+}
+
+/* The rate that a quarter of the bytes reached: while the processor is busy with backward some buckets are slower, and one
+ * that begins with a full queue in front of the link may seem faster than the link. */
+static double sustained_rate(const struct run *run, const struct record_column *c, int n)
+{
+    double all = 0, share = 2.0 * (run->options.world - 1) / run->options.world, rate = NAN;
+    struct moved *moved = calloc((size_t)run->buckets + 1, sizeof *moved);
+    int kept = 0;
+    for (int b = 0; moved && b < run->buckets; b++) {
         for (int i = 0; i < n; i++) {
             const double *x = run->bucket_s + ((size_t)i * (size_t)run->buckets + (size_t)b) * RUN_BUCKET_COLUMNS;
             double from_s = isfinite(x[RUN_BUCKET_FIRST_BYTE]) ? x[RUN_BUCKET_FIRST_BYTE] : x[RUN_BUCKET_START];
             c->value[i] = x[RUN_BUCKET_BYTES] * share / (x[RUN_BUCKET_END] - from_s);
         }
-        double rate = record_column_summary(c, n).median;
-        if (column(run, b, RUN_BUCKET_BYTES, c, n) >= RATE_BYTES_MIN && rate > best)
-            best = rate;
+        struct moved one = {.rate_bytes_per_s = record_column_summary(c, n).median};
+        one.bytes = column(run, b, RUN_BUCKET_BYTES, c, n);
+        if (one.bytes >= RATE_BYTES_MIN && one.rate_bytes_per_s > 0)
+            moved[kept++] = one;
     }
-    return best > 0 ? best : NAN;
+    qsort(moved, (size_t)kept, sizeof *moved, by_rate);
+    for (int i = 0; i < kept; i++)
+        all += moved[i].bytes;
+    double sum = 0;
+    for (int i = 0; i < kept && sum < all / 4; i++) {
+        sum += moved[i].bytes;
+        rate = moved[i].rate_bytes_per_s;
+    }
+    free(moved);
+    return rate;
 }
 
 static struct medians take_medians(const struct run *run, const struct record_column *c, int n)
@@ -102,7 +126,7 @@ static void fill(json_t *root, json_t *o, const struct run *run, const struct re
     struct arithmetic a = {.n = run->buckets,
                            .world = run->options.world,
                            .backward_s = m.backward_end_s,
-                           .rate_bytes_per_s = best_rate(run, c, n),
+                           .rate_bytes_per_s = sustained_rate(run, c, n),
                            .latency_s = run->agree_s,
                            .update_per_bucket = run->options.update == RUN_UPDATE_BUCKET};
     struct arithmetic_step own = allowed(run, &a, ready_s, bytes, m.optimizer_s, bucket);
@@ -139,7 +163,7 @@ void record_add_arithmetic(json_t *root, json_t *communication, const struct run
     bool memory = c.value && bucket && work;
     const char *why = n == 0    ? record_no_steps
                       : !memory ? "out of memory"
-                      : !isfinite(best_rate(run, &c, n))
+                      : !isfinite(sustained_rate(run, &c, n))
                           ? "no bucket of at least 4 MB, from which a rate could be taken"
                           : NULL;
     if (why) {

@@ -271,6 +271,10 @@ static int add_communication(json_t *root, const struct record *r)
     record_set_num(root, o, "hidden_s", "communication.hidden_s", record_column_summary(&c, n).median, record_no_steps);
     record_set_num(root, o, "cpu_s", "communication.cpu_s", record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median,
                    n && run->why_opaque ? run->why_opaque : record_no_steps);
+    record_set_num(
+        root, o, "slice_s", "communication.slice_s", run->slice_ns ? (double)run->slice_ns * 1e-9 : NAN,
+        n ? "the kernel does not tell slices of threads (Linux does from 6.12 on), or schedules this one otherwise"
+          : record_no_steps);
     record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
     record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
                    record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);

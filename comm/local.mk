@@ -31,6 +31,7 @@ libddpbench_a_SOURCES += \
 	comm/serve.c comm/serve.h \
 	comm/session.c comm/session.h comm/session_connect.c comm/session_join.c \
 	comm/stream.c comm/stream.h \
+	comm/slice.c comm/slice.h \
 	comm/sum.c comm/sum.h \
 	comm/throttle.c comm/throttle.h \
 	comm/tls.c comm/tls.h \

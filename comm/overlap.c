@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "comm/slice.h"
 
 /* Called with the lock held. */
 static bool has_work(const struct overlap *o)
@@ -20,6 +21,7 @@ static void *serve(void *argument)
 {
     struct overlap *o = argument;
     pthread_mutex_lock(&o->lock);
+    o->slice_ns = slice_shorten();
     for (;;) {
         while (!o->stop && !has_work(o))
             pthread_cond_wait(&o->work, &o->lock);

@@ -47,6 +47,7 @@ struct overlap {
     pthread_t thread;
     bool running;
     struct overlap_record *record; /* [buckets_max] */
+    uint64_t slice_ns;             /* of the thread (comm/slice.h), known after the first wait */
 
     /* shared */
     pthread_mutex_t lock;

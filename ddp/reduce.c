@@ -36,10 +36,11 @@ static void add_reversed(struct reduce *r, const struct layout *l, int first, do
         add_bucket(r, l, l->n - 1 - (cut[i].first + cut[i].n - 1), l->n - 1 - cut[i].first);
 }
 
-/* The head's rows in parts of at most a bucket's size, each its own bucket. */
+/* The head's rows in parts of at most a quarter of a bucket's size, each its own bucket: the first byte leaves when the first
+ * part is done, and a link that is the bottleneck never catches up with what it waited before. */
 static void add_head(struct reduce *r, const struct tensor *wte, double bucket_mib)
 {
-    size_t cap = bucket_caps_for(bucket_mib).other_bytes, cols = (size_t)wte->cols;
+    size_t cap = bucket_caps_for(bucket_mib).other_bytes / 4 + 1, cols = (size_t)wte->cols;
     size_t parts = (wte->count * sizeof(float) - 1) / cap + 1;
     r->head_parts = parts < REDUCE_HEAD_PARTS_MAX ? (int)parts : REDUCE_HEAD_PARTS_MAX;
     r->head_bucket = r->n;

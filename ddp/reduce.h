@@ -15,7 +15,7 @@
  *
  * Schedules. ddp: PyTorch's buckets over the tensors in reverse registration order, each sent when its last tensor is
  * complete; the tied embedding is complete only when backward ends. split: what the head gives to the embedding is sent
- * in parts of about a bucket's size while the head is still at work on the next, and only the rows that some rank's tokens
+ * in parts of a quarter of a bucket's size while the head is still at work on the next, and only the rows that some rank's tokens
  * touched are sent at the end (all ranks learn each other's token ids at the start of the step). Both give the same mean
  * up to the order of additions.
  *

@@ -215,6 +215,7 @@ static void add_call(struct run_sample *s, const struct call *call)
 static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row, struct run_sample *s)
 {
     const struct reduce *r = w->reduce;
+    w->run->slice_ns = r->overlap.slice_ns;
     if (r->ids_call.end_ns)
         add_call(s, &r->ids_call);
     for (int b = 0; b < r->n; b++) {
