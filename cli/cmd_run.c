@@ -494,6 +494,17 @@ static int fail(const struct invocation *in, const struct err *e)
     return launch_look().rank > 0 ? (int)e->code : output_fail(in, e);
 }
 
+/* mpirun -n 2 of a run that knows nothing of it is two runs that disturb each other. */
+static void note_launcher(struct job *s)
+{
+    struct launch_hint hint = launch_look();
+    if (hint.world > 1 && s->options.backend->kind != BACKEND_LAUNCHED && !s->options.worker)
+        notes_add(&s->notes,
+                  "this is one of %d processes that %s started, and each of them is a run of its own; with --comm mpi "
+                  "they are the ranks of one run",
+                  hint.world, hint.launcher);
+}
+
 int cmd_run(const struct invocation *in)
 {
     static struct job s; /* a net's layout and trace are too large for a stack */
@@ -513,6 +524,7 @@ int cmd_run(const struct invocation *in)
         ended_at_once = &s.ranks.launched;
     s.options.run.rank = s.ranks.rank;
     s.options.run.world = s.ranks.world;
+    note_launcher(&s);
     catch_signals(s.ranks.rank > 0);
     if (prepare(&s, &s.err)) {
         code = give_up(&s);

@@ -91,6 +91,11 @@ launch -n 1 "$DDPBENCH" --comm mpi $short --batch 1
 is 'one rank' $status 0
 at out world 1
 
+# --- a run that knows nothing of its launcher says so ---
+launch -n 2 "$DDPBENCH" --model linear-10x2 --steps 1 --no-floor --threads 1 --results-dir results
+is 'two runs' $status 0
+is 'each warned' "$(grep -c 'one of 2 processes that Open MPI started' err)" 2
+
 # --- what cannot be ---
 # refused CODE TEXT PART_OF_COMMAND... - sentence is said once, whoever else fails with it
 refused()
