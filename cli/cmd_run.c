@@ -373,6 +373,7 @@ static struct record make_record(struct job *s)
                        .here = s->ranks.here,
                        .local_addr = s->ranks.local_addr,
                        .same_host = s->ranks.same_host,
+                       .clock = s->ranks.same_host ? NULL : s->ranks.peers.clock,
                        .emulated = s->options.emulate,
                        .link = &s->options.link,
                        .pacer_cost = s->ranks.pacer.cost,

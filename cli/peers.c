@@ -23,6 +23,10 @@
 #define PATIENCE_WELL_S 20.0
 #define PATIENCE_FAILED_S 0.5
 
+/* The shortest of so many round trips counts. */
+#define CLOCK_S 0.5
+enum { CLOCK_EXCHANGES = 40 };
+
 enum { TEXT_BYTES = 400, HARMLESS_DEPTH = 6 };
 
 /* ---- before the run ---- */
@@ -118,6 +122,18 @@ static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
     return node_ask_code(&peers->node, peer, code);
 }
 
+/* How far the peers' clocks are from this one. A clock that is not known is no failure: only a picture needs it. */
+static void read_clocks(struct peers *peers, bool after)
+{
+    struct session *s = &peers->session;
+    struct err unknown;
+    for (int i = 0; i < s->peers_n && !s->same_host; i++) {
+        struct clock_offset *clock = &peers->clock[i];
+        control_clock(&s->peers[i].control, after ? &clock->after : &clock->before, CLOCK_EXCHANGES,
+                      wait_deadline(CLOCK_S), s->stop_fd, &unknown);
+    }
+}
+
 static int call(struct peers *peers, const struct options *o, json_t *plan, struct err *e)
 {
     const struct node *node = &peers->node;
@@ -140,6 +156,7 @@ static int call(struct peers *peers, const struct options *o, json_t *plan, stru
     for (int i = 0; i < peers->session.peers_n; i++)
         if (peers->session.peers[i].paired)
             output_say("paired with %s: no code is asked for from now on", peers->session.peers[i].name);
+    read_clocks(peers, false);
     return start_watching(peers, e);
 }
 
@@ -300,6 +317,8 @@ void peers_leave(struct peers *peers, const char *when, json_t **report, struct 
     uint64_t until_ns = wait_deadline(well ? PATIENCE_WELL_S : PATIENCE_FAILED_S);
     for (int i = 0; i < s->peers_n; i++)
         report[i] = take_report(&s->peers[i], i + 1, (double)wait_left_ms(until_ns) * 1e-3);
+    if (well)
+        read_clocks(peers, true);
     bool again = err->code == ERR_PEER_LOST || err->code == ERR_INTERRUPTED || err->code == ERR_OK;
     if (again && !blame_report(s, when, report, err))
         blame_loss(s, when, err);

@@ -25,7 +25,8 @@ struct peers {
     struct node node; /* while the session is set up */
     struct peer_list list;
     struct session session;
-    bool open; /* the session is set up */
+    struct clock_offset clock[PEERS_MAX]; /* of each peer against this node's, before and after the run */
+    bool open;                            /* the session is set up */
     atomic_bool lost;
     pthread_t watcher;
     bool watching;

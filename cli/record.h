@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/notes.h"
+#include "comm/clock_offset.h"
 #include "comm/pacer.h"
 #include "ddp/run.h"
 #include "model/gemm.h"
@@ -42,11 +43,12 @@ struct record {
     int here;               /* ranks that share this node */
     const char *local_addr; /* with other ranks: this node's on the way to them; and whether they are on this node */
     bool same_host;
-    const char *emulated;          /* --emulate's text; NULL: connections are as they are */
-    const struct emulate *link;    /* what it says */
-    struct pacer_cost pacer_cost;  /* what that cost here */
-    const struct backend *backend; /* what was asked for; NULL: tcp */
-    const char *wire;              /* "clear", "tls1.3 SUITE", or empty: it did not come to that */
+    const struct clock_offset *clock; /* of rank r against this one at [r - 1]; NULL: ranks share a clock */
+    const char *emulated;             /* --emulate's text; NULL: connections are as they are */
+    const struct emulate *link;       /* what it says */
+    struct pacer_cost pacer_cost;     /* what that cost here */
+    const struct backend *backend;    /* what was asked for; NULL: tcp */
+    const char *wire;                 /* "clear", "tls1.3 SUITE", or empty: it did not come to that */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

@@ -156,6 +156,32 @@ static void add_reported(json_t *root, json_t *nodes, const json_t *report, int 
     json_array_append_new(nodes, o);
 }
 
+/* How the clock of a rank stands against rank 0's. */
+static void add_clock(json_t *root, json_t *node, int rank, const struct clock_offset *clock)
+{
+    char path[64];
+    double drift = NAN, drift_error = NAN;
+    const struct clock_reading *first = !clock ? NULL : clock->before.known ? &clock->before : &clock->after;
+    bool known = !first || first->known, drifts = clock && clock_offset_drift(clock, &drift, &drift_error);
+    const char *why = "the peer did not tell its clock", *once = "the clocks were compared only once";
+    snprintf(path, sizeof path, "nodes[%d].clock", rank);
+    record_set_text(root, node, "clock", path, !known ? NULL : first ? "measured" : rank ? "shared" : "reference", why);
+    snprintf(path, sizeof path, "nodes[%d].clock_offset_s", rank);
+    record_set_num(root, node, "clock_offset_s", path, !known ? NAN : first ? first->offset_ns * 1e-9 : 0, why);
+    snprintf(path, sizeof path, "nodes[%d].clock_offset_error_s", rank);
+    record_set_num(root, node, "clock_offset_error_s", path,
+                   !known  ? NAN
+                   : first ? clock_offset_error_ns(clock) * 1e-9
+                           : 0,
+                   why);
+    snprintf(path, sizeof path, "nodes[%d].clock_drift", rank);
+    record_set_num(root, node, "clock_drift", path, first ? drift : 0, known ? once : why);
+    snprintf(path, sizeof path, "nodes[%d].clock_drift_error", rank);
+    record_set_num(root, node, "clock_drift_error", path, first ? drift_error : 0, known ? once : why);
+    if (drifts)
+        record_set(node, "clock_at_ns", json_integer((json_int_t)first->at_ns));
+}
+
 int record_add_nodes(json_t *root, const struct record *r)
 {
     json_t *nodes = json_array(), *own = node_json(root, r);
@@ -168,6 +194,8 @@ int record_add_nodes(json_t *root, const struct record *r)
     json_array_append_new(nodes, own);
     for (int rank = 1; rank < world; rank++)
         add_reported(root, nodes, r->report ? r->report[rank - 1] : NULL, rank);
+    for (int rank = 0; rank < world && world > 1; rank++)
+        add_clock(root, json_array_get(nodes, (size_t)rank), rank, rank && r->clock ? &r->clock[rank - 1] : NULL);
     if (r->usable_cpus)
         record_set(root, "usable_cpus", json_incref(r->usable_cpus));
     else

@@ -81,6 +81,32 @@ static void lose(struct control *c, const struct err *why)
     ring_bell(c->ready_fd);
 }
 
+static uint64_t instant(const json_t *message, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(message, name));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* This clock, told at once; if there is no room the question remains unanswered. */
+static void tell_clock(struct control *c, const json_t *question, uint64_t arrived_ns)
+{
+    struct err full;
+    queue(c,
+          json_pack("{s:s, s:I, s:I, s:I}", "type", "clocked", "sent_ns", (json_int_t)instant(question, "sent_ns"),
+                    "arrived_ns", (json_int_t)arrived_ns, "answered_ns", (json_int_t)clock_now_ns()),
+          &full);
+}
+
+static void take_clock(struct control *c, const json_t *answer, uint64_t back_ns)
+{
+    pthread_mutex_lock(&c->lock);
+    c->exchange = (struct clock_exchange){instant(answer, "sent_ns"), instant(answer, "arrived_ns"),
+                                          instant(answer, "answered_ns"), back_ns};
+    c->clocked = true;
+    pthread_mutex_unlock(&c->lock);
+    ring_bell(c->ready_fd);
+}
+
 /* false: the connection is over. */
 static bool deliver(struct control *c, json_t *message)
 {
@@ -88,6 +114,12 @@ static bool deliver(struct control *c, json_t *message)
     struct err why = {0};
     bool go_on = true;
     if (strcmp(type, "beat") == 0) {
+        json_decref(message);
+    } else if (strcmp(type, "clock") == 0) {
+        tell_clock(c, message, clock_now_ns());
+        json_decref(message);
+    } else if (strcmp(type, "clocked") == 0) {
+        take_clock(c, message, clock_now_ns());
         json_decref(message);
     } else if (strcmp(type, "bye") == 0) {
         json_decref(message);
@@ -332,6 +364,45 @@ int control_receive(struct control *control, const char *type, json_t **message,
         control_lost(control, e); /* says more than that somebody interrupted */
         return -1;
     }
+}
+
+/* 1 with the answer to what was sent then, 0 if it is not there, -1 if it will not come. */
+static int take_answer(struct control *c, uint64_t sent_ns, struct clock_exchange *exchange, struct err *e)
+{
+    silence_bell(c->ready_fd);
+    pthread_mutex_lock(&c->lock);
+    int found = c->clocked && c->exchange.sent_ns == sent_ns;
+    if (found)
+        *exchange = c->exchange;
+    else if (c->lost.code)
+        found = err_set(e, c->lost.code, "%s", c->lost.text);
+    else if (c->ended)
+        found = err_set(e, ERR_PEER_LOST, "%s has ended the session", c->channel.peer);
+    c->clocked = false;
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+int control_clock(struct control *control, struct clock_reading *reading, int exchanges, uint64_t deadline_ns,
+                  int stop_fd, struct err *e)
+{
+    for (int i = 0; i < exchanges; i++) {
+        struct clock_exchange exchange;
+        uint64_t sent_ns = clock_now_ns();
+        int found = 0;
+        if (sent_ns >= deadline_ns && reading->known)
+            return 0;
+        if (control_send(control, json_pack("{s:s, s:I}", "type", "clock", "sent_ns", (json_int_t)sent_ns), e))
+            return -1;
+        while ((found = take_answer(control, sent_ns, &exchange, e)) == 0)
+            if (wait_ready(control->ready_fd, POLLIN, deadline_ns, stop_fd, control->channel.peer, e))
+                return reading->known ? 0 : -1;
+        if (found < 0)
+            return -1;
+        if (!clock_reading_add(reading, &exchange))
+            return err_set(e, ERR_PROTOCOL, "%s tells an impossible time", control->channel.peer);
+    }
+    return 0;
 }
 
 void control_stop(struct control *control, json_t *last)

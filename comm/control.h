@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "comm/channel.h"
+#include "comm/clock_offset.h"
 
 enum { CONTROL_QUEUE_MAX = 64, CONTROL_WARN_MS = 3000, CONTROL_BEAT_MS = 1000 };
 
@@ -43,6 +44,8 @@ struct control {
     size_t out_bytes, out_capacity;
     json_t *in[CONTROL_QUEUE_MAX];
     int in_n;
+    bool clocked; /* an answer to a question about the clock is in exchange */
+    struct clock_exchange exchange;
     bool stopping, ended; /* asked to end; the other end said bye */
     bool told;            /* it is lost because it said that it gives up */
     struct err lost;      /* code 0: alive */
@@ -58,6 +61,11 @@ int control_send(struct control *control, json_t *message, struct err *e);
 /* The next message, which must be of that type; stop_fd as in wait.h. Errors as channel_receive, and the loss. */
 int control_receive(struct control *control, const char *type, json_t **message, uint64_t deadline_ns, int stop_fd,
                     struct err *e);
+
+/* Asks what the other node's clock shows, so often or until the deadline, and makes reading the best of the answers (see
+ * clock_offset.h). The other end's thread answers by itself. -1 if there was none. Other messages stay where they are. */
+int control_clock(struct control *control, struct clock_reading *reading, int exchanges, uint64_t deadline_ns,
+                  int stop_fd, struct err *e);
 
 /* True and the reason if the other node is lost; control_told: only if it gave the reason itself. */
 bool control_lost(struct control *control, struct err *e);

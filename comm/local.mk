@@ -5,6 +5,7 @@ libddpbench_a_SOURCES += \
 	comm/bucket.c comm/bucket.h \
 	comm/call.h \
 	comm/channel.c comm/channel.h \
+	comm/clock_offset.c comm/clock_offset.h \
 	comm/code.c comm/code.h \
 	comm/control.c comm/control.h \
 	comm/crc32c.c comm/crc32c.h \

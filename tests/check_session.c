@@ -4,6 +4,7 @@
  * Servers are threads of the test; each has its own state folder and port on the loopback.
  */
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -631,6 +632,36 @@ static void warned(void *ctx, const char *text)
 
 /* A frozen process keeps its connections: a warning after 3 s of silence, the end at the time agreed on. The server is
  * a process of its own here. */
+/* Here both ends have one clock, so the true offset is 0 and has to be within the error told; what else is said goes on. */
+START_TEST(clocks_are_compared_while_the_session_lasts)
+{
+    kit_pair(&a, &b, NULL);
+    b.work = KIT_ECHO;
+    kit_serve(&b);
+    kit_call_init(&call, &a, kit_address(&b));
+    expect_session();
+    struct control *control = &call.session.peers[0].control;
+    struct clock_reading few = {0}, many = {0}, none = {0};
+    struct err e = {0};
+    json_t *message;
+    uint64_t from = clock_now_ns();
+    ck_assert_msg(control_clock(control, &few, 3, wait_deadline(20), -1, &e) == 0, "%s", e.text);
+    ck_assert_msg(control_clock(control, &many, 50, wait_deadline(20), -1, &e) == 0, "%s", e.text);
+    ck_assert(few.known && many.known);
+    ck_assert(from <= few.at_ns && few.at_ns < many.at_ns && many.at_ns <= clock_now_ns());
+    ck_assert_double_gt(many.error_ns, 0);
+    ck_assert_double_le(fabs(few.offset_ns), few.error_ns);
+    ck_assert_double_le(fabs(many.offset_ns), many.error_ns);
+    ck_assert_int_eq(session_send(&call.session, 0, json_pack("{s:s}", "type", "question"), &e), 0);
+    ck_assert_msg(session_receive(&call.session, 0, "answer", &message, wait_deadline(20), &e) == 0, "%s", e.text);
+    json_decref(message);
+    ck_assert(kit_said(&b, "ended well"));
+    ck_assert_int_eq(control_clock(control, &none, 3, wait_deadline(20), -1, &e), -1); /* nobody is there any more */
+    ck_assert(!none.known);
+    kit_call_end(&call, NULL);
+}
+END_TEST
+
 START_TEST(a_frozen_peer_is_warned_of_then_given_up)
 {
     int told[2], port[2];
@@ -766,6 +797,7 @@ int main(void)
     tcase_add_test(t, data_sockets_form_a_ring);
     tcase_add_test(t, the_other_end_hears_why_at_once);
     tcase_add_test(t, a_dead_peer_is_noticed_at_once);
+    tcase_add_test(t, clocks_are_compared_while_the_session_lasts);
     tcase_add_test(t, a_frozen_peer_is_warned_of_then_given_up);
     tcase_add_test(t, the_shorter_patience_counts_at_both_ends);
     tcase_add_test(t, nobody_comes);

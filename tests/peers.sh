@@ -317,6 +317,17 @@ refuses laptopa 64 'peer is this host' 2000
 refuses nosuchname 68 'nosuchname' 4000
 refuses laptopb,10.77.0.9 69 'cannot reach 10.77.0.9' 4000
 is 'only who is missing is named' "$(grep -c laptopb err)" 0
+# both hosts have this machine's clock, and the program cannot know that: what it measures must be 0 within the error it tells
+# shellcheck disable=SC2086
+(on a "$DDPBENCH" $short --steps 3 --key-file "$scratch/key" --peers laptopb --no-floor --no-baseline --json) >clock 2>err
+at clock nodes.0.clock reference
+at clock nodes.1.clock measured
+holds 'the clocks differ by no more than the error' awk -v o="$(value clock nodes.1.clock_offset_s)" \
+    -v e="$(value clock nodes.1.clock_offset_error_s)" 'BEGIN { print o, e; if (o < 0) o = -o; exit !(e > 0 && e < 0.1 && o <= e) }'
+holds 'nor does the drift' awk -v d="$(value clock nodes.1.clock_drift)" -v e="$(value clock nodes.1.clock_drift_error)" \
+    'BEGIN { print d, e; if (d < 0) d = -d; exit !(e > 0 && d <= e) }'
+"$DDPBENCH" trace clock >traced 2>err
+holds 'and the trace says how ranks are brought together' grep -q 'by the offset and drift of its clock' traced
 peer=laptopb address='laptopb .10.77.0.2.' hidden='' log=host.log
 ends_badly $host on a
 

@@ -26,13 +26,15 @@ trace()
     "$DDPBENCH" trace "$@" >out 2>err || status=$?
 }
 
-# counts RUN RANKS STEPS LAYERS BUCKETS ARROWS - a trace that a viewer can rely on, with so many of each
+# counts RUN RANKS STEPS LAYERS BUCKETS ARROWS - a trace that a viewer can rely on, with so many of each, and so many layers at
+# least: with several ranks an update or a pass may come in pieces
 counts()
 {
     trace "$1"
     is "trace of $1" $status 0
     "$look" out >looked
-    is "$1 as a viewer sees it" "$(sed 's/ worst .*//' looked)" "ranks $2 steps $3 layers $4 buckets $5 arrows $6"
+    is "$1 as a viewer sees it" "$(sed 's/ layers [0-9]*//; s/ worst .*//' looked)" "ranks $2 steps $3 buckets $5 arrows $6"
+    holds "$1: layers" test "$(sed 's/.* layers \([0-9]*\) .*/\1/' looked)" -ge "$4"
     # shellcheck disable=SC2016 # awk's own
     holds "$1: parts are the step" awk '{ exit !($NF <= 0.01) }' looked
 }
