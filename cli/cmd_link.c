@@ -109,31 +109,31 @@ static int check_times(struct request *r, struct err *e)
 /* The peer's address that packets from this interface leave for by this interface. */
 static int choose_address(struct request *r, int way, const struct addresses *all, struct err *e)
 {
-    char text[ADDRESS_TEXT_BYTES] = "", leaves[IF_NAMESIZE] = "";
+    char text[ADDRESS_TEXT_BYTES], there[ADDRESS_TEXT_BYTES] = "", leaves[IF_NAMESIZE] = "";
+    const char *name = r->names[way], *other = r->names[1 - way], *peer = r->peers.peer[0].name;
     struct link_socket socket;
+    struct err why = {ERR_USAGE, "there is no route"};
     for (int i = 0; i < all->n; i++) {
-        if (link_socket_try(&socket, r->names[way], &all->address[i], e))
+        if (link_socket_try(&socket, name, &all->address[i], &why) || !*socket.interface)
             continue;
         address_text(&all->address[i], text);
-        if (strcmp(socket.interface, r->names[way]) == 0) {
+        if (strcmp(socket.interface, name) == 0) {
             strcpy(r->address[way], text);
             return 0;
         }
+        strcpy(there, text);
         memcpy(leaves, socket.interface, sizeof leaves);
     }
-    const char *other = r->names[1 - way], *peer = r->peers.peer[0].name;
-    if (!*leaves) {
-        struct err why = *e;
-        return err_set(e, ERR_USAGE, "%s does not reach %s: %s", r->names[way], peer, why.text);
-    }
+    if (!*leaves)
+        return err_set(e, ERR_USAGE, "%s does not reach %s: %s", name, peer, why.text);
     if (strcmp(leaves, other) == 0)
         return err_set(
             e, ERR_USAGE,
             "both ways to %s end on one interface: what is sent from the address of %s to %s leaves by %s too, "
             "so there is nothing to compare",
-            peer, r->names[way], text, leaves);
-    return err_set(e, ERR_USAGE, "%s does not reach %s: what is sent from its address to %s leaves by %s",
-                   r->names[way], peer, text, leaves);
+            peer, name, there, leaves);
+    return err_set(e, ERR_USAGE, "%s does not reach %s: what is sent from its address to %s leaves by %s", name, peer,
+                   there, leaves);
 }
 
 static int check_ways(struct request *r, struct err *e)
@@ -344,8 +344,8 @@ static int judge_sums(const struct request *r, struct err *e)
             const struct link_trial *t = &s->trial[i];
             uint64_t wrong = t->end[0].wrong + t->end[1].wrong;
             if (wrong)
-                return err_set(e, ERR_WRONG_RESULT, "%s summed %llu of %llu elements wrongly", t->order.work,
-                               (unsigned long long)wrong, (unsigned long long)(2 * 2 * t->order.bytes / 4));
+                return err_set(e, ERR_WRONG_RESULT, "%s sums wrongly: %llu element%s of sums of %llu B", t->order.work,
+                               (unsigned long long)wrong, wrong == 1 ? "" : "s", (unsigned long long)t->order.bytes);
         }
     }
     return 0;

@@ -27,18 +27,16 @@ static int set_up(int fd, const char *peer, struct err *e)
     return 0;
 }
 
-int link_open(struct link *l, struct session *s, struct err *e)
+int link_start(struct link *l, int rank, int out_fd, int in_fd, int stop_fd, const char *peer, struct err *e)
 {
-    *l = (struct link){.rank = s->rank,
-                       .stop_fd = s->stop_fd,
+    *l = (struct link){.rank = rank,
+                       .out_fd = out_fd,
+                       .in_fd = in_fd,
+                       .stop_fd = stop_fd,
                        .stall_ns = (uint64_t)LINK_STALL_S * 1000000000u,
                        .low_water = 1,
                        .alter = -1};
-    l->out_fd = session_take_next(s);
-    l->in_fd = session_take_prev(s);
-    snprintf(l->peer, sizeof l->peer, "%s", s->next_name);
-    if (s->world != 2)
-        return err_set(e, ERR_USAGE, "a link has two ends, not %d", s->world);
+    snprintf(l->peer, sizeof l->peer, "%s", peer);
     if (set_up(l->out_fd, l->peer, e) || set_up(l->in_fd, l->peer, e))
         return -1;
     l->memory = mmap(NULL, 2 * (size_t)LINK_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,6 +48,15 @@ int link_open(struct link *l, struct session *s, struct err *e)
     for (size_t i = 0; i < 2 * (size_t)LINK_MEMORY_BYTES; i += 4096) /* pages exist before anything is timed */
         l->memory[i] = (char)(i >> 12);
     return 0;
+}
+
+int link_open(struct link *l, struct session *s, struct err *e)
+{
+    *l = (struct link){.out_fd = -1, .in_fd = -1};
+    if (s->world != 2)
+        return err_set(e, ERR_USAGE, "a link has two ends, not %d", s->world);
+    int out_fd = session_take_next(s), in_fd = session_take_prev(s);
+    return link_start(l, s->rank, out_fd, in_fd, s->stop_fd, s->next_name, e);
 }
 
 void link_close(struct link *l)

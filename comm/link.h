@@ -55,6 +55,9 @@ struct link {
 };
 
 int link_open(struct link *link, struct session *session, struct err *e);
+
+/* The same on sockets that the caller has connected; they are the link's from here on, also if this fails. */
+int link_start(struct link *link, int rank, int out_fd, int in_fd, int stop_fd, const char *peer, struct err *e);
 void link_close(struct link *link); /* accepts a zeroed link */
 
 int link_lead(struct link *link, struct session *session, const struct link_order *order, struct link_result result[2],

@@ -151,5 +151,7 @@ int link_reduce(struct link *l, const struct link_order *o, struct link_result *
 {
     struct transport *t = find_transport(l, o->work, e);
     l->low_water = 0; /* unknown from here on: the ring sets it */
-    return t ? link_reduce_on(t, (float *)(void *)l->memory, o, l->alter, r, e) : -1;
+    int alter = l->alter;
+    l->alter = -1; /* once */
+    return t ? link_reduce_on(t, (float *)(void *)l->memory, o, alter, r, e) : -1;
 }

@@ -179,8 +179,8 @@ static void messages(struct table_page *p, const json_t *link)
     char size[32];
     if (json_array_size(list) == 0)
         return;
-    fprintf(p->f, "\n%s%-12s%20s%20s%20s%20s%s   time ms, rate MB/s\n", p->bold, "message", "A to B", "B to A",
-            "both: A to B", "both: B to A", p->plain);
+    fprintf(p->f, "\n%s%-12s%19s%19s%19s%19s%s   ms, MB/s\n", p->bold, "message", "A to B", "B to A", "both: A to B",
+            "both: B to A", p->plain);
     json_array_foreach(list, i, row)
     {
         fprintf(p->f, "%-12s", size_text(size, sizeof size, table_num(row, "bytes", NULL)));
@@ -188,9 +188,9 @@ static void messages(struct table_page *p, const json_t *link)
             double time_s = table_value(table_at(row, columns[c], "time_s", "median", NULL));
             double rate = table_num(table_at(row, columns[c], NULL), "rate_bytes_per_s", NULL);
             if (isfinite(time_s))
-                fprintf(p->f, "%11.3f%9.1f", time_s * 1e3, rate * 1e-6);
+                fprintf(p->f, "%10.3f%9.1f", time_s * 1e3, rate * 1e-6);
             else
-                fprintf(p->f, "%20s", "-");
+                fprintf(p->f, "%19s", "-");
         }
         fprintf(p->f, "\n");
     }
@@ -251,14 +251,14 @@ static void allreduce(struct table_page *p, const json_t *link)
     double largest = 0;
     if (json_array_size(list) == 0)
         return;
-    fprintf(p->f, "\n%s%-12s%-6s%11s%10s%10s%10s%10s%11s%8s%8s%7s%s\n", p->bold, "all-reduce", "by", "time us",
-            "alg MB/s", "bus MB/s", "p90 us", "p99 us", "max us", "A s/GB", "B s/GB", "wrong", p->plain);
+    fprintf(p->f, "\n%s%-12s%-6s%10s%9s%9s%9s%9s%10s%8s%8s%6s%s\n", p->bold, "all-reduce", "by", "time us", "alg MB/s",
+            "bus MB/s", "p90 us", "p99 us", "max us", "A s/GB", "B s/GB", "wrong", p->plain);
     json_array_foreach(list, i, row)
     {
         const json_t *l = table_at(row, "latency", NULL);
         const char *by = json_string_value(table_at(row, "backend", NULL));
         fprintf(p->f, "%-12s%-6s", size_text(size, sizeof size, table_num(row, "bytes", NULL)), by ? by : "?");
-        fprintf(p->f, "%11.1f%10.2f%10.2f%10.1f%10.1f%11.1f", table_num(row, "time_s", NULL) * 1e6,
+        fprintf(p->f, "%10.1f%9.2f%9.2f%9.1f%9.1f%10.1f", table_num(row, "time_s", NULL) * 1e6,
                 table_num(row, "algorithm_bytes_per_s", NULL) * 1e-6, table_num(row, "bus_bytes_per_s", NULL) * 1e-6,
                 table_num(l, "p90", NULL) * 1e6, table_num(l, "p99", NULL) * 1e6, table_num(l, "max", NULL) * 1e6);
         double bytes = table_num(row, "bytes", NULL);
@@ -267,7 +267,7 @@ static void allreduce(struct table_page *p, const json_t *link)
                     table_num(row, "b_process_cpu_s_per_gb", NULL));
         else
             fprintf(p->f, "%8s%8s", "-", "-");
-        fprintf(p->f, "%7.0f\n", table_num(row, "wrong", NULL));
+        fprintf(p->f, "%6.0f\n", table_num(row, "wrong", NULL));
         largest = fmax(largest, bytes);
     }
     if (largest < 67108864)

@@ -11,6 +11,8 @@ SH_TESTS += tests/spawn.sh tests/emulate.sh tests/gloo.sh tests/mpi.sh
 SH_TESTS += tests/probe_cli.sh tests/probe_machines.sh
 SH_TESTS += tests/trace.sh
 SH_TESTS += tests/serve.sh tests/peers.sh
+SH_TESTS += tests/link.sh tests/link_hosts.sh
+EXTRA_DIST += tests/link_kit.sh
 SH_TESTS += tests/pytorch_profile.sh
 EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests
@@ -63,6 +65,8 @@ tests_check_pacer_SOURCES = tests/check_pacer.c tests/ring_kit.c tests/ring_kit.
 tests_check_ring_SOURCES = tests/check_ring.c tests/ring_kit.c tests/ring_kit.h
 tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_throttle
+CHECK_TESTS += tests/check_link
+tests_check_link_SOURCES = tests/check_link.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_address tests/check_keys tests/check_session tests/check_tls
 tests_check_keys_SOURCES = tests/check_keys.c tests/scratch.c tests/scratch.h
 tests_check_session_SOURCES = tests/check_session.c tests/session_kit.c tests/session_kit.h
