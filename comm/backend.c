@@ -64,16 +64,26 @@ static bool in_folder(char *path, size_t size, const char *folder, const struct 
     return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
 }
 
+/* Beside the program, as in a build tree; where it is installed; where it would be if the whole installation were moved. */
+static bool find_file(char *path, size_t size, const struct backend *b)
+{
+    char folder[PATH_MAX], moved[PATH_MAX + 32];
+    if (only_folder)
+        return in_folder(path, size, only_folder, b);
+    if (own_folder(folder, sizeof folder))
+        return in_folder(path, size, MODULE_FOLDER, b);
+    snprintf(moved, sizeof moved, "%s/../libexec/ddpbench", folder);
+    return in_folder(path, size, folder, b) || in_folder(path, size, MODULE_FOLDER, b) ||
+           in_folder(path, size, moved, b);
+}
+
 static int find_module(char *path, size_t size, const struct backend *b, struct err *e)
 {
-    char folder[PATH_MAX];
     if (!b->built)
         return err_set(e, ERR_CONFIG,
                        "this program was built without the %s back-end; install %s, then run: ./bootstrap --with-%s",
                        b->name, b->package, b->name);
-    if (only_folder ? in_folder(path, size, only_folder, b)
-                    : (own_folder(folder, sizeof folder) == 0 && in_folder(path, size, folder, b)) ||
-                          in_folder(path, size, MODULE_FOLDER, b))
+    if (find_file(path, size, b))
         return 0;
     return err_set(e, ERR_CONFIG,
                    "the %s back-end's module ddpbench-%s.so is neither beside the program nor in %s; install the "

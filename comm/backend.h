@@ -9,7 +9,7 @@
  *
  * gloo and mpi are modules, ddpbench-gloo.so and ddpbench-mpi.so, built where configure finds the library, and loaded when
  * they are opened: a program that uses neither needs and loads neither. A module is looked for in the program's
- * folder (the build tree), then in the folder it is installed in. mpi comes with its own launcher and is not opened here
+ * folder (the build tree), in the folder it was installed in, and in ../libexec/ddpbench from the program's. mpi comes with its own launcher and is not opened here
  * but in launch.h.
  *
  * Owner: any thread, one at a time. A module stays loaded.
