@@ -4,6 +4,8 @@
  * Start at cmd_serve(). What it says goes to stderr; a one-time code only if that is a terminal. stdout gets nothing but
  * the document of --json at the end.
  */
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/work.h"
 #include "comm/serve.h"
+#include "comm/ssh_start.h"
 #include "config.h"
 
 const struct work works[] = {
@@ -23,6 +26,8 @@ const struct work works[] = {
     {"link", work_link_accept, work_link_serve},
     {NULL, NULL, NULL},
 };
+
+#define SSH_PATIENCE_S 60.0 /* for who started this node to come */
 
 struct serving {
     const struct invocation *in;
@@ -110,6 +115,28 @@ static void introduce(const struct serving *s)
         output_say("%s serve: no new ones: this is no terminal to show a code on", s->in->program);
 }
 
+/* --key-stdin: the one line that the caller's ssh looks for. */
+static int answer(struct serving *s, struct err *e)
+{
+    if (printf(SSH_START_PREFIX "{\"port\": %d}\n", s->serve.port) < 0 || fflush(stdout))
+        return err_set(e, ERR_IO, "standard output takes no answer: %m");
+    return 0;
+}
+
+/* Whoever started this node by ssh holds the other end of standard input; when that is gone, so is the reason to be here. */
+static void *hold_lifeline(void *argument)
+{
+    struct serving *s = argument;
+    char ignored[256];
+    uint64_t one = 1;
+    ssize_t n;
+    while ((n = read(STDIN_FILENO, ignored, sizeof ignored)) > 0 || (n < 0 && errno == EINTR))
+        ;
+    if (write(s->node.stop_fd, &one, sizeof one) < 0)
+        say(s, "standard input has ended, and this node cannot tell itself");
+    return NULL;
+}
+
 static int serve(struct serving *s, struct err *e)
 {
     const struct options *o = &s->options;
@@ -119,7 +146,7 @@ static int serve(struct serving *s, struct err *e)
                                     .own_name = s->node.name,
                                     .version = PACKAGE_VERSION,
                                     .codes = !s->node.has_key && isatty(STDERR_FILENO),
-                                    .key_press_fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
+                                    .key_press_fd = !o->key_stdin && isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
                                     .once = o->once,
                                     .wait_s = o->wait_s,
                                     .any_source = o->any_source,
@@ -130,10 +157,29 @@ static int serve(struct serving *s, struct err *e)
                                     .say = say,
                                     .show_code = show_code,
                                     .ctx = s};
-    if (serve_open(&s->serve, &options, e))
+    if (o->key_stdin && o->wait_s <= 0)
+        options.wait_s = SSH_PATIENCE_S;
+    if (serve_open(&s->serve, &options, e)) {
+        if (!o->key_stdin || e->code != ERR_UNAVAILABLE)
+            return -1;
+        serve_close(&s->serve); /* the usual port is taken: the caller is told which one it is instead */
+        options.port = 0;
+        if (serve_open(&s->serve, &options, e))
+            return -1;
+    }
+    if (!o->key_stdin) {
+        introduce(s);
+        return serve_run(&s->serve, e);
+    }
+    pthread_t lifeline;
+    if (answer(s, e))
         return -1;
-    introduce(s);
-    return serve_run(&s->serve, e);
+    if (pthread_create(&lifeline, NULL, hold_lifeline, s))
+        return err_set(e, ERR_MEMORY, "no thread to watch standard input");
+    int result = serve_run(&s->serve, e);
+    pthread_cancel(lifeline);
+    pthread_join(lifeline, NULL);
+    return result;
 }
 
 int cmd_serve(const struct invocation *in)

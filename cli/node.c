@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { CODE_ATTEMPTS = 3 };
+#include "comm/wait.h"
+
+enum { CODE_ATTEMPTS = 3, KEY_LINE_S = 10 };
 
 static int signal_fd = -1;
 static volatile sig_atomic_t signalled;
@@ -22,6 +24,30 @@ static void on_signal(int number)
     if (signalled || write(signal_fd, &one, sizeof one) < 0)
         _exit(ERR_INTERRUPTED);
     signalled = 1;
+}
+
+/* 64 digits and the end of the line, byte by byte: what follows is somebody else's. */
+static int read_key_line(unsigned char key[static CRYPTO_KEY_BYTES], struct err *e)
+{
+    char line[2 * CRYPTO_KEY_BYTES + 2] = "";
+    uint64_t deadline_ns = wait_deadline(KEY_LINE_S);
+    size_t n = 0;
+    if (isatty(STDIN_FILENO))
+        return err_set(e, ERR_USAGE,
+                       "--key-stdin takes a key from another program; on a terminal leave it out and pair");
+    while (n + 1 < sizeof line && (n == 0 || line[n - 1] != '\n')) {
+        struct err late;
+        if (wait_ready(STDIN_FILENO, POLLIN, deadline_ns, -1, "standard input", &late) ||
+            read(STDIN_FILENO, line + n, 1) != 1)
+            break;
+        n++;
+    }
+    bool whole = n == sizeof line - 1 && line[n - 1] == '\n';
+    if (whole)
+        line[n - 1] = '\0';
+    int result = whole ? crypto_unhex(key, CRYPTO_KEY_BYTES, line) : -1;
+    crypto_wipe(line, sizeof line);
+    return result ? err_set(e, ERR_DATA, "standard input does not begin with a line of 64 hexadecimal digits") : 0;
 }
 
 int node_open(struct node *node, const struct options *options, struct err *e)
@@ -36,10 +62,12 @@ int node_open(struct node *node, const struct options *options, struct err *e)
         return -1;
     if (options->key_file && keystore_read_key(node->key, options->key_file, e))
         return -1;
+    if (options->key_stdin && read_key_line(node->key, e))
+        return -1;
     int inherited;
     if (options->key_file && sscanf(options->key_file, "/dev/fd/%d", &inherited) == 1)
         fcntl(inherited, F_SETFD, FD_CLOEXEC); /* no process of ours needs the key */
-    node->has_key = options->key_file;
+    node->has_key = options->key_file || options->key_stdin;
     gethostname(name, sizeof name - 1);
     peer_text_clean(node->name, sizeof node->name, name);
     if (!*node->name)

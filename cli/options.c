@@ -16,6 +16,7 @@
 
 #include "base/suggest.h"
 #include "comm/peer_list.h"
+#include "comm/ssh_start.h"
 
 enum kind { INT, U64, REAL, TEXT, ON, OFF };
 enum group { PREDICT = 1, NETWORK, DURATION, DATA, RANKS, NODE, OUTPUT, OTHER };
@@ -102,7 +103,9 @@ static const struct row {
     {"spawn", "N", INT, AT(run.world), 1, 4096, R, RANKS,
      "N ranks on this node, which share its processors and average their gradients over loopback (default 1)"},
     {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, R, RANKS,
-     "train together with these nodes, on each of which 'serve' runs; this one is rank 0"},
+     "train together with these nodes; this one is rank 0. Each runs 'serve', or is started by ssh; ssh:HOST and "
+     "tcp:HOST "
+     "force one of the two"},
     {"global-batch", "N", INT, AT(run.global_batch), 1, 1 << 20, R, RANKS,
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
@@ -142,6 +145,11 @@ static const struct row {
      "measure over this network interface (default: by the route to the peer), or compare two in turns"},
     {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
+    {"key-stdin", NULL, ON, AT(key_stdin), 0, 0, S, NODE,
+     "share the key on standard input, print the port on standard output, and end when the input does: for ssh"},
+    {"remote", "PATH", TEXT, AT(remote), 0, 0, R, RANKS,
+     "where ddpbench is on nodes that are started by ssh (default: in their PATH)"},
+    {"no-ssh", NULL, ON, AT(no_ssh), 0, 0, R, RANKS, "never start a node by ssh"},
     {"encrypt", NULL, ON, AT(encrypt), 0, 0, R | Q, RANKS,
      "encrypt what travels between peers (TLS 1.3), and time that; --data, --checkpoint and --save imply it"},
     {"clear", NULL, ON, AT(clear), 0, 0, R | S, RANKS,
@@ -440,6 +448,10 @@ static int settle(struct options *o, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",
                        o->run.batch, o->run.global_batch);
+    if (o->key_stdin && o->key_file)
+        return err_set(e, ERR_USAGE, "--key-stdin and --key-file are two keys: give one of the two");
+    if (o->remote && ssh_start_check_remote(o->remote, e))
+        return -1;
     if (o->clear && (o->encrypt || o->require_encrypt))
         return err_set(e, ERR_USAGE, "--clear and --%s contradict each other",
                        o->encrypt ? "encrypt" : "require-encrypt");

@@ -67,6 +67,9 @@ struct options {
     const char *output;   /* trace; NULL: not given */
     bool encrypt, clear;  /* gradients of peers */
     bool require_encrypt; /* serve */
+    bool key_stdin;       /* serve */
+    const char *remote;   /* NULL: in the other node's PATH */
+    bool no_ssh;
     bool json;
     bool help, version; /* asked for; the other members are then meaningless */
 };

@@ -5,6 +5,7 @@
 #include "cli/peers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,20 +37,31 @@ static int refuse(const char *option, struct err *e)
     return err_set(e, ERR_USAGE, "%s does not go with --peers in this version", option);
 }
 
-/* What the names lead to, then whether anybody listens there. */
-static int try_all(const struct peer_list *list, const struct options *o, struct err *e)
+/* A key file is for nodes that serve with it too. */
+static bool may_start(const struct peer *peer, const struct options *o)
 {
-    struct addresses *addresses = calloc((size_t)list->n, sizeof *addresses);
-    struct dial *dials = calloc((size_t)list->n, sizeof *dials);
+    return peer->way == PEER_SSH || (peer->way == PEER_ANY && !o->key_file && !o->no_ssh && ssh_start_possible());
+}
+
+/* What the names lead to, then whether anybody listens there. */
+static int try_all(struct peers *peers, const struct options *o, struct err *e)
+{
+    const struct peer_list *list = &peers->list;
+    struct addresses *addresses = calloc(PEERS_MAX, sizeof *addresses);
+    struct dial *dials = calloc(PEERS_MAX, sizeof *dials);
     int result = addresses && dials ? 0 : err_set(e, ERR_MEMORY, "no memory for %d peers", list->n);
     for (int i = 0; i < list->n && result == 0; i++) {
         result = address_resolve(&addresses[i], &list->peer[i], o->test_this_host, e);
-        dials[i] = (struct dial){.name = list->peer[i].name, .addresses = &addresses[i]};
+        dials[i] = (struct dial){
+            .name = list->peer[i].name, .addresses = &addresses[i], .optional = may_start(&list->peer[i], o)};
     }
     if (result == 0)
         result = dial_all(dials, list->n, o->iface, wait_deadline(SESSION_CONNECT_MS * 1e-3), -1, e);
-    for (int i = 0; i < list->n && result == 0; i++)
-        close(dials[i].fd);
+    for (int i = 0; i < list->n && result == 0; i++) {
+        peers->closed[i] = dials[i].fd < 0;
+        if (dials[i].fd >= 0)
+            close(dials[i].fd);
+    }
     free(addresses);
     free(dials);
     return result;
@@ -68,7 +80,10 @@ int peers_check(struct peers *peers, const struct options *o, struct err *e)
         return -1;
     if (o->iface && address_check_interface(o->iface, e))
         return -1;
-    return try_all(&peers->list, o, e);
+    for (int i = 0; i < peers->list.n && o->no_ssh; i++)
+        if (peers->list.peer[i].way == PEER_SSH)
+            return err_set(e, ERR_USAGE, "ssh:%s and --no-ssh contradict each other", peers->list.peer[i].name);
+    return try_all(peers, o, e);
 }
 
 /* The computation looks at a flag, not at a descriptor. */
@@ -122,6 +137,94 @@ static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
     return node_ask_code(&peers->node, peer, code);
 }
 
+/* ---- nodes that are started ---- */
+
+static bool has_terminal(void)
+{
+    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (tty >= 0)
+        close(tty);
+    return tty >= 0;
+}
+
+/* Whoever listens and is known, or can be paired with on a terminal, needs no start. */
+static int needs_start(const struct peers *peers, int i, const struct options *o)
+{
+    const struct peer *peer = &peers->list.peer[i];
+    struct keystore_peer known = {0};
+    struct err e;
+    if (peer->way == PEER_SSH || !may_start(peer, o) || peers->closed[i])
+        return peer->way == PEER_SSH || (may_start(peer, o) && peers->closed[i]);
+    int found = keystore_find_name(&peers->node.store, peer->name, &known, &e);
+    crypto_wipe(&known, sizeof known);
+    return found == 0 && !has_terminal();
+}
+
+/* A name alone may have been meant either way, so both are told. */
+static int cannot_start(const struct peers *peers, const struct peer *peer, bool closed, struct err *e)
+{
+    if (peer->way == PEER_SSH || e->code == ERR_INTERRUPTED)
+        return -1;
+    e->code = ERR_UNAVAILABLE;
+    err_context(e,
+                closed ? "nothing listens on %s, port %d, and starting it by ssh failed"
+                       : "%s, port %d, is not paired with this node, and starting it by ssh failed",
+                peer->name, peer->port);
+    size_t used = strlen(e->text);
+    snprintf(e->text + used, sizeof e->text - used,
+             "; type '%s serve' on %s, or make 'ssh %s ddpbench --version' work here", peers->program, peer->name,
+             peer->login);
+    return -1;
+}
+
+static int start_all(struct peers *peers, const struct options *o, struct err *e)
+{
+    struct peer_list *list = &peers->list;
+    bool any = false, started[PEERS_MAX] = {false};
+    for (int i = 0; i < list->n; i++)
+        any |= started[i] = needs_start(peers, i, o);
+    if (!any)
+        return 0;
+    peers->ssh = calloc((size_t)list->n, sizeof *peers->ssh);
+    peers->own = calloc((size_t)list->n, sizeof *peers->own);
+    if (!peers->ssh || !peers->own)
+        return err_set(e, ERR_MEMORY, "no memory for %d peers", list->n);
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < list->n; i++) {
+        struct peer *peer = &list->peer[i];
+        if (!started[i])
+            continue;
+        if (crypto_random(peers->own[i].key, CRYPTO_KEY_BYTES, e))
+            return -1;
+        peers->own[i].given = true;
+        if (ssh_start_begin(&peers->ssh[i], peer->login, peer->name, o->remote, peers->own[i].key, e))
+            return cannot_start(peers, peer, peers->closed[i], e);
+    }
+    uint64_t deadline_ns = wait_deadline(SSH_START_ANSWER_S);
+    for (int i = 0; i < list->n; i++) {
+        if (!started[i])
+            continue;
+        if (ssh_start_wait(&peers->ssh[i], deadline_ns, peers->node.stop_fd, e))
+            return cannot_start(peers, &list->peer[i], peers->closed[i], e);
+        list->peer[i].port = peers->ssh[i].port;
+    }
+    return 0;
+}
+
+static void end_started(struct peers *peers)
+{
+    for (int i = 0; peers->ssh && i < peers->list.n; i++)
+        ssh_start_end(&peers->ssh[i]);
+    if (peers->own)
+        crypto_wipe(peers->own, (size_t)peers->list.n * sizeof *peers->own);
+    free(peers->ssh);
+    free(peers->own);
+    peers->ssh = NULL;
+    peers->own = NULL;
+}
+
+/* ---- the session ---- */
+
 /* How far the peers' clocks are from this one. A clock that is not known is no failure: only a picture needs it. */
 static void read_clocks(struct peers *peers, bool after)
 {
@@ -141,6 +244,7 @@ static int call(struct peers *peers, const struct options *o, json_t *plan, stru
                                       .store = &node->store,
                                       .interface = o->iface,
                                       .file_key = node->has_key ? node->key : NULL,
+                                      .given = peers->own,
                                       .own_name = node->name,
                                       .version = PACKAGE_VERSION,
                                       .plan = plan,
@@ -165,7 +269,11 @@ int peers_call(struct peers *peers, const struct options *o, json_t *plan, const
     peers->program = program;
     int result = node_open(&peers->node, o, e);
     if (result == 0)
+        result = start_all(peers, o, e);
+    if (result == 0)
         result = call(peers, o, plan, e);
+    if (result)
+        end_started(peers);
     node_close(&peers->node);
     return result;
 }
@@ -338,4 +446,5 @@ void peers_fini(struct peers *peers)
     if (peers->open)
         session_close(&peers->session, NULL);
     peers->open = false;
+    end_started(peers);
 }

@@ -2,6 +2,7 @@
  * cli/peers.h - the other ranks of a run when they are on other nodes: rank 0's side of --peers.
  *
  *     peers_check(&peers, &options, e)             the list, before anything else takes time; peers.list.n is 0 without one
+ *     (a peer where nothing listens, or that cannot be paired with here, is started by ssh if that is allowed)
  *     peers_call(&peers, &options, plan, program, e)    everybody is reached, proven, and has the same plan
  *     team_open with session_take_next(&peers.session) ... and peers.session.stop_fd
  *     ... peers.lost turns true when a node is lost or gives up ...
@@ -19,11 +20,15 @@
 #include "cli/node.h"
 #include "comm/peer_list.h"
 #include "comm/session.h"
+#include "comm/ssh_start.h"
 
 struct peers {
     const char *program;
     struct node node; /* while the session is set up */
     struct peer_list list;
+    bool closed[PEERS_MAX];    /* nothing listened there at first */
+    struct ssh_start *ssh;     /* [list.n] those that were started by ssh; NULL: none */
+    struct session_given *own; /* [list.n] their keys */
     struct session session;
     struct clock_offset clock[PEERS_MAX]; /* of each peer against this node's, before and after the run */
     bool open;                            /* the session is set up */

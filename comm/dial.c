@@ -125,7 +125,7 @@ static int missing(struct dialling *d, struct dial *dials, int n, struct err *e)
     int count = 0;
     for (int i = 0; i < n; i++) {
         size_t used = strlen(names);
-        if (dials[i].fd < 0)
+        if (dials[i].fd < 0 && !dials[i].optional)
             snprintf(names + used, sizeof names - used, "%s%.60s, port %d: %s", count++ ? "; " : "", dials[i].name,
                      ntohs(((const struct sockaddr_in *)&dials[i].addresses->address[0].sa)->sin_port),
                      reason(d->error[i]));

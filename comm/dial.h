@@ -14,6 +14,7 @@
 struct dial {
     const char *name;                  /* as errors name it; borrowed */
     const struct addresses *addresses; /* borrowed */
+    bool optional;                     /* if it cannot be reached that is no error, and fd is -1 */
     int fd;                            /* connected, the caller's; -1 if not */
     struct address remote, local;      /* ends of the connection */
 };

@@ -31,6 +31,7 @@ libddpbench_a_SOURCES += \
 	comm/ring.c comm/ring.h \
 	comm/serve.c comm/serve.h \
 	comm/session.c comm/session.h comm/session_connect.c comm/session_join.c \
+	comm/ssh_start.c comm/ssh_start.h \
 	comm/stream.c comm/stream.h \
 	comm/slice.c comm/slice.h \
 	comm/sum.c comm/sum.h \

@@ -23,11 +23,18 @@ static int parse_port(const char *text, int *port)
 
 static int take_host(struct peer *peer, const char *from, size_t n)
 {
+    const char *at = memchr(from, '@', n);
+    if (n == 0 || n >= sizeof peer->login)
+        return -1;
+    memcpy(peer->login, from, n);
+    peer->login[n] = '\0';
+    n -= at ? (size_t)(at + 1 - from) : 0;
+    from = at ? at + 1 : from;
     if (n == 0 || n >= sizeof peer->host)
         return -1;
     memcpy(peer->host, from, n);
     peer->host[n] = '\0';
-    return *peer->host == '-' || strpbrk(peer->host, "[]") ? -1 : 0; /* nor behind a bracket */
+    return *peer->host == '-' || strpbrk(peer->host, "[]@") ? -1 : 0; /* nor behind a bracket */
 }
 
 /* name, name:port, address, [address], [address]:port; several colons without brackets are an IPv6 address. */
@@ -46,9 +53,17 @@ static int split(struct peer *peer, const char *word)
     return take_host(peer, word, (size_t)(colon - word)) || parse_port(colon + 1, &peer->port) ? -1 : 0;
 }
 
+/* ssh:NAME, tcp:NAME, or neither. */
+static const char *take_way(struct peer *peer, const char *word)
+{
+    peer->way = strncmp(word, "ssh:", 4) == 0 ? PEER_SSH : strncmp(word, "tcp:", 4) == 0 ? PEER_TCP : PEER_ANY;
+    return peer->way == PEER_ANY ? word : word + 4;
+}
+
 static int parse_one(struct peer *peer, const char *word, struct err *e)
 {
     char shown[PEER_TEXT_BYTES];
+    word = take_way(peer, word);
     peer_text_clean(shown, sizeof shown, word);
     if (!*word)
         return err_set(e, ERR_USAGE, "the list of peers has an empty name in it");
@@ -59,6 +74,9 @@ static int parse_one(struct peer *peer, const char *word, struct err *e)
                        shown);
     if (split(peer, word))
         return err_set(e, ERR_USAGE, "'%s' is no peer: write NAME, ADDRESS, NAME:PORT or [ADDRESS]:PORT", shown);
+    if (peer->way == PEER_SSH && peer->port != PEER_PORT)
+        return err_set(e, ERR_USAGE, "'ssh:%s' has a port: a node that is started by ssh tells where it listens",
+                       shown);
     const char *format = peer->port == PEER_PORT ? "%s" : strchr(peer->host, ':') ? "[%s]:%d" : "%s:%d";
     char name[sizeof peer->name];
     snprintf(name, sizeof name, format, peer->host, peer->port);

@@ -58,9 +58,13 @@ struct session_options {
     const struct keystore *store;
     const char *interface;         /* NULL: by the route */
     const unsigned char *file_key; /* CRYPTO_KEY_BYTES, or NULL: stored keys and codes */
-    const char *own_name;          /* what peers are told */
-    const char *version;           /* of the program: compared */
-    json_t *plan;                  /* an object: compared value by value; borrowed */
+    const struct session_given {   /* [peers->n]: keys made for this session alone; NULL: none */
+        bool given;
+        unsigned char key[CRYPTO_KEY_BYTES];
+    } * given;
+    const char *own_name; /* what peers are told */
+    const char *version;  /* of the program: compared */
+    json_t *plan;         /* an object: compared value by value; borrowed */
     double peer_timeout_s;
     bool this_host;                      /* peers on this host are allowed */
     int stop_fd;                         /* of the caller, for the set-up; -1: none */

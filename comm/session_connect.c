@@ -108,7 +108,13 @@ static int choose_key(struct calling *c, struct callee *callee, struct err *e)
 {
     const char *name = callee->peer->name;
     struct keystore_peer named = {0};
+    const struct session_given *given = c->options->given ? &c->options->given[callee - c->callees] : NULL;
     callee->has_root = true;
+    if (given && given->given) {
+        callee->kind = SESSION_KEY_FILE; /* as the other end has it too */
+        memcpy(callee->root, given->key, sizeof callee->root);
+        return 0;
+    }
     if (c->options->file_key) {
         callee->kind = SESSION_KEY_FILE;
         memcpy(callee->root, c->options->file_key, sizeof callee->root);
