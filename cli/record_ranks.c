@@ -163,7 +163,7 @@ static void add_clock(json_t *root, json_t *node, int rank, const struct clock_o
     double drift = NAN, drift_error = NAN;
     const struct clock_reading *first = !clock ? NULL : clock->before.known ? &clock->before : &clock->after;
     bool known = !first || first->known, drifts = clock && clock_offset_drift(clock, &drift, &drift_error);
-    const char *why = "the peer did not tell its clock", *once = "the clocks were compared only once";
+    const char *why = "its clock was not compared with rank 0's", *once = "the clocks were compared only once";
     snprintf(path, sizeof path, "nodes[%d].clock", rank);
     record_set_text(root, node, "clock", path, !known ? NULL : first ? "measured" : rank ? "shared" : "reference", why);
     snprintf(path, sizeof path, "nodes[%d].clock_offset_s", rank);

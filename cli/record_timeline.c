@@ -81,7 +81,7 @@ static json_t *buckets_json(const struct timeline_step *s)
     json_t *bucket = column(o, "bucket"), *bytes = column(o, "bytes"), *ready = column(o, "ready_ns"),
            *start = column(o, "start_ns"), *first = column(o, "first_byte_ns"), *end = column(o, "end_ns"),
            *wait = column(o, "wait_ns"), *upstream = column(o, "upstream_ns"), *move = column(o, "move_ns"),
-           *sum = column(o, "sum_ns"), *check = column(o, "check_ns");
+           *sum = column(o, "sum_ns"), *check = column(o, "check_ns"), *seal = column(o, "seal_ns");
     for (int i = 0; i < s->buckets_n; i++) {
         const struct timeline_bucket *b = &s->bucket[i];
         json_array_append_new(bucket, json_integer(b->bucket));
@@ -95,6 +95,7 @@ static json_t *buckets_json(const struct timeline_step *s)
         put_part(move, &b->call, b->call.move_ns);
         put_part(sum, &b->call, b->call.sum_ns);
         put_part(check, &b->call, b->call.check_ns);
+        put_part(seal, &b->call, b->call.seal_ns);
     }
     return o;
 }

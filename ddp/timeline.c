@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYER_NUMBERS = 4, PART_NUMBERS = 3, BUCKET_NUMBERS = 11, STEPS_MIN = 4 };
+enum { LAYER_NUMBERS = 4, PART_NUMBERS = 3, BUCKET_NUMBERS = 12, STEPS_MIN = 4 };
 
 static int smaller(int a, int b)
 {

@@ -173,9 +173,9 @@ struct step {
 
 static const char *const part_columns[] = {"part", "start_ns", "duration_ns", NULL};
 static const char *const layer_columns[] = {"part", "layer", "start_ns", "duration_ns", NULL};
-static const char *const bucket_columns[] = {"bucket",        "bytes",  "ready_ns", "start_ns",
-                                             "first_byte_ns", "end_ns", "wait_ns",  "upstream_ns",
-                                             "move_ns",       "sum_ns", "check_ns", NULL};
+static const char *const bucket_columns[] = {"bucket",   "bytes",   "ready_ns",    "start_ns", "first_byte_ns",
+                                             "end_ns",   "wait_ns", "upstream_ns", "move_ns",  "sum_ns",
+                                             "check_ns", "seal_ns", NULL};
 
 static int64_t on_common_clock(const struct rank *r, int64_t own_ns)
 {
@@ -272,8 +272,8 @@ static int add_layers(struct trace *t, const struct step *s)
 }
 
 struct bucket {
-    int64_t number, bytes, ready_ns, start_ns, first_ns, end_ns; /* instants -1: did not happen */
-    int64_t wait_ns, upstream_ns, move_ns, sum_ns, check_ns;
+    int64_t number, bytes, ready_ns, start_ns, first_ns, end_ns;      /* instants -1: did not happen */
+    int64_t wait_ns, upstream_ns, move_ns, sum_ns, check_ns, seal_ns; /* -1: not told */
 };
 
 static int read_bucket(struct trace *t, const struct step *s, size_t i, struct bucket *b)
@@ -282,9 +282,9 @@ static int read_bucket(struct trace *t, const struct step *s, size_t i, struct b
     if (cell(t, c, "bucket", i, -1, &b->number) || cell(t, c, "bytes", i, 0, &b->bytes) ||
         cell_or_null(t, c, "ready_ns", i, &b->ready_ns) || cell_or_null(t, c, "start_ns", i, &b->start_ns) ||
         cell_or_null(t, c, "first_byte_ns", i, &b->first_ns) || cell_or_null(t, c, "end_ns", i, &b->end_ns) ||
-        cell(t, c, "wait_ns", i, 0, &b->wait_ns) || cell(t, c, "upstream_ns", i, 0, &b->upstream_ns) ||
-        cell(t, c, "move_ns", i, 0, &b->move_ns) || cell(t, c, "sum_ns", i, 0, &b->sum_ns) ||
-        cell(t, c, "check_ns", i, 0, &b->check_ns))
+        cell_or_null(t, c, "wait_ns", i, &b->wait_ns) || cell_or_null(t, c, "upstream_ns", i, &b->upstream_ns) ||
+        cell_or_null(t, c, "move_ns", i, &b->move_ns) || cell_or_null(t, c, "sum_ns", i, &b->sum_ns) ||
+        cell_or_null(t, c, "check_ns", i, &b->check_ns) || cell_or_null(t, c, "seal_ns", i, &b->seal_ns))
         return -1;
     if (b->start_ns >= 0 && (b->end_ns < b->start_ns || (b->first_ns >= 0 && b->first_ns < b->start_ns)))
         return bad(t, "buckets", "has one that ends before it starts");
@@ -301,10 +301,16 @@ static int add_bucket(struct trace *t, const struct step *s, const struct bucket
         snprintf(name, sizeof name, "token ids");
     else
         snprintf(name, sizeof name, "bucket %lld", (long long)b->number);
-    json_t *args = json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)s->number, "bucket",
-                             (json_int_t)b->number, "bytes", (json_int_t)b->bytes, "wait_us", microseconds(b->wait_ns),
-                             "upstream_us", microseconds(b->upstream_ns), "move_us", microseconds(b->move_ns), "sum_us",
-                             microseconds(b->sum_ns), "check_us", microseconds(b->check_ns));
+    const struct {
+        const char *name;
+        int64_t ns;
+    } told[] = {{"wait_us", b->wait_ns}, {"upstream_us", b->upstream_ns}, {"move_us", b->move_ns},
+                {"sum_us", b->sum_ns},   {"check_us", b->check_ns},       {"seal_us", b->seal_ns}};
+    json_t *args = json_pack("{s:I, s:I, s:I}", "step", (json_int_t)s->number, "bucket", (json_int_t)b->number, "bytes",
+                             (json_int_t)b->bytes);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (told[i].ns >= 0)
+            json_object_set_new(args, told[i].name, microseconds(told[i].ns));
     if (b->ready_ns >= 0)
         json_object_set_new(args, "queued_us", microseconds(b->start_ns - b->ready_ns));
     if (slice(t, s->rank, LANE_COMMUNICATION, "bucket", name, s->start_ns + b->start_ns, b->end_ns - b->start_ns, args))

@@ -16,13 +16,13 @@
 static json_t *step_json(int number, json_int_t start_ns)
 {
     return json_pack("{s:i, s:I, s:i, s:{s:[s,s,s,s], s:[i,i,i,i], s:[i,i,i,i]}, s:{s:[s], s:[i], s:[i], s:[i]},"
-                     " s:{s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i]}}",
+                     " s:{s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i], s:[i]}}",
                      "step", number, "start_ns", start_ns, "duration_ns", 1000000, "parts", "part", "forward",
                      "backward", "exposed", "optimizer", "start_ns", 0, 100000, 600000, 900000, "duration_ns", 100000,
                      500000, 300000, 100000, "layers", "part", "backward", "layer", 0, "start_ns", 100000,
                      "duration_ns", 500000, "buckets", "bucket", 0, "bytes", 4096, "ready_ns", 400000, "start_ns",
                      500000, "first_byte_ns", 600000, "end_ns", 900000, "wait_ns", 100000, "upstream_ns", 0, "move_ns",
-                     250000, "sum_ns", 40000, "check_ns", 10000);
+                     250000, "sum_ns", 40000, "check_ns", 6000, "seal_ns", 4000);
 }
 
 /* Two ranks whose clocks differ by the offset that nodes[1] has; rank 1 begins 20 us after rank 0. */
