@@ -94,6 +94,7 @@ struct job { /* one run of the command, from the request to the printed result *
     struct blas_choice blas;
     struct probe probe;
     struct run run;
+    struct replay replay;
     struct gemm_rate rate;
     bool executed;
     struct counters before, after;
@@ -164,12 +165,14 @@ static int look_around(struct job *s, struct err *e)
 {
     struct run_options *o = &s->options.run;
     static char source[160];
+    static struct notes unheard;
     if (probe_read(&s->probe, s->options.sysroot, s->options.threads, &s->notes, e))
         return -1;
     if (ranks_meet(&s->ranks, &s->probe.affinity.usable, e))
         return -1;
     if (s->ranks.sharing > 1)
-        probe_share_threads(&s->probe, s->ranks.sharing, s->options.threads, &s->notes);
+        probe_share_threads(&s->probe, s->ranks.sharing, s->options.threads,
+                            s->options.compute.replay ? &unheard : &s->notes); /* who sleeps needs no turn */
     o->threads = s->probe.threads;
     o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / s->ranks.here : 0;
     o->memory_limit_source = s->probe.memory.limit_source;
@@ -199,7 +202,7 @@ static int join(struct job *s, struct err *e)
         waited_for = &s->ranks.peers;
     o->team = &s->ranks.team;
     o->abandon = s->ranks.lost;
-    if (o->threads > 1) {
+    if (o->threads > 1 && !o->replay) {
         o->roam = roam;
         o->roam_ctx = &s->probe;
     }
@@ -228,6 +231,22 @@ static int settle_kernel(struct job *s, struct err *e)
     return blas_choice_apply(&s->blas, s->in->full_argv, &s->notes, e);
 }
 
+static int load_replay(struct job *s, struct err *e)
+{
+    const struct compute *c = &s->options.compute;
+    if (!c->replay)
+        return 0;
+    for (int i = 0; i < c->slow_n; i++)
+        if (c->slow[i].rank >= s->run.options.world)
+            return err_set(e, ERR_USAGE, "--compute: slow=%d:%g names rank %d of %d", c->slow[i].rank,
+                           c->slow[i].factor, c->slow[i].rank, s->run.options.world);
+    s->replay.slow = compute_slow(c, s->run.options.rank);
+    notes_add(&s->notes,
+              "--compute replay: computation is slept through as it was recorded, so nothing is learned, and what "
+              "communication takes from computing does not show");
+    return *c->path ? compute_load(c, &s->replay, &s->run, e) : 0;
+}
+
 /* Everything before the first step. */
 static int prepare(struct job *s, struct err *e)
 {
@@ -239,10 +258,12 @@ static int prepare(struct job *s, struct err *e)
     o->stop = &stop;
     if (o->rank > 0)
         o->save = NULL;
-    if (run_plan(&s->run, o, &s->notes, e) || join(s, e))
+    if (s->options.compute.replay)
+        o->replay = &s->replay;
+    if (run_plan(&s->run, o, &s->notes, e) || load_replay(s, e) || join(s, e))
         return -1;
     gemm_set_threads(o->threads);
-    if (probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
+    if (!o->replay && probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
         return -1;
     if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */
         return -1;
@@ -260,7 +281,7 @@ static void doubt_references(struct job *s)
 {
     const struct run *run = &s->run;
     double floors[RUN_FLOOR_MAX], *steps = malloc(((size_t)run->n + 1) * sizeof *steps);
-    if (!steps || run->n == 0 || run->floor_n == 0) {
+    if (!steps || run->options.replay || run->n == 0 || run->floor_n == 0) {
         free(steps);
         return;
     }
@@ -374,6 +395,7 @@ static struct record make_record(struct job *s)
                        .local_addr = s->ranks.local_addr,
                        .same_host = s->ranks.same_host,
                        .clock = s->ranks.same_host ? NULL : s->ranks.peers.clock,
+                       .compute = &s->options.compute,
                        .emulated = s->options.emulate,
                        .link = &s->options.link,
                        .pacer_cost = s->ranks.pacer.cost,
@@ -536,6 +558,7 @@ int cmd_run(const struct invocation *in)
     }
     ranks_fini(&s.ranks);
     run_fini(&s.run);
+    replay_fini(&s.replay);
     probe_fini(&s.probe);
     return code;
 }

@@ -10,6 +10,7 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/work.h cli/work_check.c cli/work_link.c cli/work_train.c \
 	cli/cmd_run.c cli/cmd_trace.c \
 	cli/launched.c cli/launched.h \
+	cli/compute.c cli/compute.h \
 	cli/options.c cli/options.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \

@@ -125,6 +125,10 @@ static const struct row {
     {"emulate", "LINK", TEXT, AT(emulate), 0, 0, R, RANKS,
      "pace what ranks send each other as a slower link would: rate=100Mbit,rtt=2ms,jitter=1ms,half-duplex (any of "
      "them)"},
+    {"compute", "HOW", TEXT, AT(compute_text), 0, 0, R, RANKS,
+     "real (default), or replay[:RUN.json][,slow=RANK:FACTOR]: sleep through recorded steps, of a saved run or of each "
+     "rank "
+     "alone, while communication is real"},
     {"verify", NULL, ON, AT(run.verify), 0, 0, R, RANKS,
      "compare the ranks' parameters after every step, also of large models"},
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
@@ -215,6 +219,7 @@ static const struct options defaults = {
     .schedule = "ddp",
     .comm = "tcp",
     .optimizer_per_bucket = "auto",
+    .compute_text = "real",
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
@@ -444,6 +449,11 @@ static int settle(struct options *o, struct err *e)
     else if (strcmp(o->optimizer_per_bucket, "auto") != 0)
         return err_set(e, ERR_USAGE, "option --optimizer-per-bucket takes yes, no or auto, not '%.80s'",
                        o->optimizer_per_bucket);
+    if (compute_parse(&o->compute, o->compute_text, e))
+        return err_context(e, "option --compute");
+    if (o->compute.replay && (o->run.save || o->run.eval_batches))
+        return err_set(e, ERR_USAGE, "--compute replay trains nothing: --%s does not go with it",
+                       o->run.save ? "save" : "eval");
     if (o->run.batch && o->run.global_batch)
         return err_set(e, ERR_USAGE,
                        "--batch %d is per rank and --global-batch %d over all of them: give one of the two",

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "cli/compute.h"
 #include "comm/emulate.h"
 #include "ddp/run.h"
 
@@ -53,6 +54,8 @@ struct options {
     const char *emulate;                       /* as given; NULL: connections are left as they are */
     struct emulate link;                       /* what it says */
     const char *optimizer_per_bucket;          /* "auto", "yes" or "no" */
+    const char *compute_text;                  /* as given */
+    struct compute compute;                    /* what it says */
     const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
     const char *peers;                         /* a list; NULL: not given */
     const char *results_dir, *label, *sysroot; /* NULL: not given */

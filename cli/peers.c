@@ -76,6 +76,11 @@ int peers_check(struct peers *peers, const struct options *o, struct err *e)
                    : 0;
     if (o->run.world > 1)
         return refuse("--spawn", e);
+    if (*o->compute.path)
+        return err_set(e, ERR_USAGE,
+                       "--compute replay:%.80s is on this node only: with --peers each records its own, "
+                       "--compute replay",
+                       o->compute.path);
     if (peer_list_parse(&peers->list, o->peers, o->test_this_host, e))
         return -1;
     if (o->iface && address_check_interface(o->iface, e))

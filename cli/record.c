@@ -88,6 +88,27 @@ static json_t *model_json(const struct run *run)
     return o;
 }
 
+/* Whether the machine computed or slept. */
+static void add_compute(json_t *root, const struct record *r)
+{
+    const struct compute *c = r->compute;
+    const struct replay *p = r->run->options.replay;
+    record_set(root, "compute", json_string(p ? "replay" : "real"));
+    if (!p) {
+        json_unknown(root, root, "replay", "replay", "computing was real");
+        return;
+    }
+    json_t *o = json_object(), *slow = json_array();
+    record_set(o, "source", *c->path ? output_string(c->path) : json_string("each rank alone, before this run"));
+    record_set(o, "steps", json_integer(p->n));
+    record_set_num(root, o, "step_s", "replay.step_s", p->n ? replay_median_s(p) : NAN,
+                   "the run ended before it was recorded");
+    for (int i = 0; i < c->slow_n; i++)
+        json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", c->slow[i].rank, "factor", c->slow[i].factor));
+    record_set(o, "slow", slow);
+    record_set(root, "replay", o);
+}
+
 static json_t *plan_json(const struct run *run)
 {
     const struct run_options *p = &run->options;
@@ -224,6 +245,7 @@ json_t *record_json(const struct record *r)
     record_set(root, "command", command);
     record_set(root, "model", model_json(run));
     record_set(root, "plan", plan_json(run));
+    add_compute(root, r);
     if (record_add_nodes(root, r)) {
         json_decref(root);
         return NULL;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/notes.h"
+#include "cli/compute.h"
 #include "comm/clock_offset.h"
 #include "comm/pacer.h"
 #include "ddp/run.h"
@@ -49,6 +50,7 @@ struct record {
     struct pacer_cost pacer_cost;     /* what that cost here */
     const struct backend *backend;    /* what was asked for; NULL: tcp */
     const char *wire;                 /* "clear", "tls1.3 SUITE", or empty: it did not come to that */
+    const struct compute *compute;    /* how computing was asked for */
     const struct notes *notes;
     const struct err *err; /* what ended the run; code 0: nothing did */
 };

@@ -11,6 +11,8 @@
 
 const char record_no_steps[] = "no timed step was run";
 
+static const char replayed[] = "computing was replayed, not done (--compute replay)";
+
 struct record_column record_column_make(int n)
 {
     double *v = calloc(2 * (size_t)(n + 1), sizeof *v);
@@ -32,7 +34,7 @@ struct summary record_strided(const struct record_column *c, const double *x, si
 int record_good_steps(const struct run *run)
 {
     int n = run->n;
-    while (n > 0 && !isfinite(run->sample[n - 1].loss))
+    while (n > 0 && !run->options.replay && !isfinite(run->sample[n - 1].loss))
         n--;
     return n;
 }
@@ -110,7 +112,10 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     add_summary(root, o, "flops_per_s", rate);
     double own = (double)run->net.B / run->batch_all;
     record_set_num(root, o, "share_of_product_rate", "summary.share_of_product_rate",
-                   own * rate.median / r->rate.flops_per_s, n ? "the product rate was not measured" : record_no_steps);
+                   run->options.replay ? NAN : own * rate.median / r->rate.flops_per_s,
+                   !n                    ? record_no_steps
+                   : run->options.replay ? replayed
+                                         : "the product rate was not measured");
     record_set(root, "summary", o);
 
     struct record_halves h = record_halves(run);
@@ -129,7 +134,7 @@ static void add_loss(json_t *root, const struct run *run)
 {
     json_t *o = json_object();
     float first = run->n ? run->sample[0].loss : NAN, last = run->n ? run->sample[run->n - 1].loss : NAN;
-    const char *why = run->n ? "the loss is not finite" : record_no_steps;
+    const char *why = !run->n ? record_no_steps : run->options.replay ? replayed : "the loss is not finite";
     record_set_num(root, o, "first", "loss.first", record_decimal(first), why);
     record_set_num(root, o, "last", "loss.last", record_decimal(last), why);
     record_set_num(root, o, "validation", "loss.validation", run->options.eval_batches ? run->eval_loss : NAN,
@@ -150,7 +155,8 @@ void record_add_samples(json_t *root, const struct run *run)
         record_set(o, "optimizer_s", json_num(s->optimizer_s));
         record_set(o, "data_s", json_num(s->data_s));
         snprintf(path, sizeof path, "samples[%d].loss", i);
-        record_set_num(root, o, "loss", path, record_decimal(s->loss), "the loss is not finite");
+        record_set_num(root, o, "loss", path, record_decimal(s->loss),
+                       run->options.replay ? replayed : "the loss is not finite");
         record_set(o, "minor_faults", json_integer(s->minor_faults));
         if (run->options.world > 1) {
             record_set(o, "exposed_s", json_num(s->exposed_s));
@@ -232,6 +238,33 @@ static json_t *layer_json(const struct run *run, int row, const struct record_co
     return NULL;
 }
 
+/* The instants of the last steps, one text each, in the order of "gradients": what a replay needs and medians do not tell. Only
+ * steps without communication, whose instants hold for any number of ranks. */
+static void add_ready(json_t *root, const struct run *run, const struct tensor_ready *order, int n)
+{
+    int tensors = run->net.layout.n, first = n > REPLAY_STEPS_MAX ? n - REPLAY_STEPS_MAX : 0;
+    if (run->options.world > 1 || run->options.replay) {
+        json_unknown(root, root, "gradient_ready", "gradient_ready",
+                     run->options.replay ? replayed : "kept for one rank alone only");
+        return;
+    }
+    json_t *o = json_object(), *rows = json_array();
+    size_t room = (size_t)tensors * 16 + 1;
+    char *text = malloc(room);
+    for (int i = first; i < n && text; i++) {
+        size_t used = 0;
+        for (int t = 0; t < tensors; t++)
+            used +=
+                (size_t)snprintf(text + used, room - used, t ? " %.0f" : "%.0f",
+                                 fmin(run->ready_s[(size_t)i * (size_t)tensors + (size_t)order[t].index] * 1e6, 1e12));
+        json_array_append_new(rows, json_string(text));
+    }
+    free(text);
+    record_set(o, "first_step", json_integer(first));
+    record_set(o, "us", rows);
+    record_set(root, "gradient_ready", o);
+}
+
 static void add_layers(json_t *root, const struct run *run, const struct record_column *c, int n)
 {
     int tensors = run->net.layout.n;
@@ -239,6 +272,7 @@ static void add_layers(json_t *root, const struct run *run, const struct record_
     if (!order) {
         json_unknown(root, root, "layers", "layers", record_no_steps);
         json_unknown(root, root, "gradients", "gradients", record_no_steps);
+        json_unknown(root, root, "gradient_ready", "gradient_ready", record_no_steps);
         return;
     }
     for (int i = 0; i < tensors; i++)
@@ -252,8 +286,14 @@ static void add_layers(json_t *root, const struct run *run, const struct record_
     }
     for (int i = 0; i < tensors; i++)
         json_array_append_new(gradients, gradient_json(&run->net.layout.tensor[order[i].index], order[i].ready));
+    add_ready(root, run, order, n);
     free(order);
-    record_set(root, "layers", layers);
+    if (run->options.replay) { /* all of a kind is slept through in one piece */
+        json_decref(layers);
+        json_unknown(root, root, "layers", "layers", replayed);
+    } else {
+        record_set(root, "layers", layers);
+    }
     record_set(root, "gradients", gradients);
 }
 
@@ -271,7 +311,10 @@ static void add_floor(json_t *root, const struct run *run, const struct record_c
 {
     enum { FLOOR_MAX = sizeof run->floor_s / sizeof *run->floor_s };
     int n = run->floor_n < FLOOR_MAX ? run->floor_n : FLOOR_MAX;
-    const char *why = !run->options.floor ? "--no-floor" : !run->n ? record_no_steps : "the run ended before it";
+    const char *why = run->options.replay   ? replayed
+                      : !run->options.floor ? "--no-floor"
+                      : !run->n             ? record_no_steps
+                                            : "the run ended before it";
     for (int i = 0; i < n; i++)
         c->value[i] = run->floor_s[i];
     struct summary s = record_column_summary(c, n);

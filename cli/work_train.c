@@ -61,6 +61,7 @@ static const struct member {
     {"wire", "encrypt", IF_TLS},
     {"emulate", "emulate", VALUE},
     {"optimizer_per_bucket", "optimizer-per-bucket", VALUE},
+    {"compute", "compute", VALUE},
 };
 
 enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128, DIGEST_DIGITS = 32 };
@@ -152,6 +153,7 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
     put_data(p, o, run);
     put(p, "private", json_boolean(o->data || o->checkpoint || o->save));
     put(p, "wire", json_string(options->encrypt ? "tls" : "clear"));
+    put(p, "compute", json_string(options->compute_text));
     return p;
 }
 

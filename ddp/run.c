@@ -31,6 +31,9 @@ enum {
 
 #define ALONE_TIME_S 2.0 /* and until so much time has passed */
 
+enum { RECORD_MIN = 5 };  /* steps for replay: at least so many, */
+#define RECORD_TIME_S 4.0 /* and until so much time has passed */
+
 /* ---- the experiment ---- */
 
 static int grow(struct run *run, struct err *e)
@@ -165,7 +168,7 @@ static int conclude(struct run *run, int number, struct run_sample *s, struct er
                 "%s: the parameters of rank %d differ from rank 0's (checksums %016" PRIx64 " and %016" PRIx64 ")",
                 describe(run, number, where, sizeof where), odd, team->word[odd].checksum, team->word[0].checksum);
     }
-    if (isfinite(s->loss))
+    if (run->options.replay || isfinite(s->loss))
         return 0;
     return err_set(e, ERR_WRONG_RESULT, "the loss is %f in %s: not a finite number, so the run is void from there",
                    (double)s->loss, describe(run, number, where, sizeof where));
@@ -269,7 +272,7 @@ static int baseline_after(struct run *run, struct step_worker *w, const struct r
 static bool floor_due(const struct run *run, double timed_s, bool last)
 {
     double spent = 0;
-    if (!run->options.floor || run->n == 0 || run->floor_n == RUN_FLOOR_MAX)
+    if (!run->options.floor || run->options.replay || run->n == 0 || run->floor_n == RUN_FLOOR_MAX)
         return false;
     if (run->floor_n < RUN_FLOOR_MIN && (last || run->options.steps >= 0))
         return last || (int64_t)run->n * RUN_FLOOR_MIN > (int64_t)run->floor_n * run->options.steps;
@@ -382,6 +385,45 @@ static int start_alike(struct run *run, struct step_worker *w, struct feed *feed
     return feed->on ? 0 : compare(run, 0, checksum(run->data.token, run->data.n / 2), "training data", e);
 }
 
+/* This rank's own steps, while the others are silent. The first one pays for memory and threads. */
+static int record_own(struct run *run, struct step_worker *w, struct err *e)
+{
+    struct replay *p = run->options.replay;
+    size_t tensors = (size_t)run->net.layout.n;
+    if (replay_init(p, REPLAY_STEPS_MAX, (int)tensors, e))
+        return -1;
+    step_alone(w);
+    uint64_t start = clock_now_ns();
+    for (p->n = 0; p->n < REPLAY_STEPS_MAX; p->n++) {
+        if (p->n >= RECORD_MIN && clock_seconds(start, clock_now_ns()) >= RECORD_TIME_S)
+            break;
+        if (p->n >= ALONE_MIN && stopped(run))
+            break;
+        if (step_record(w, &p->step[p->n], p->ready_s + (size_t)p->n * tensors) < 0)
+            return err_set(e, ERR_PEER_LOST, "another rank was lost while this one recorded its steps");
+    }
+    return 0;
+}
+
+static int start_replay(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    if (!o->replay)
+        return 0;
+    bool record = o->replay->n == 0;
+    if (record && step_peek(w, e))
+        return -1;
+    for (int turn = 0; record && turn < o->world; turn++) {
+        report(run, r, "recording", turn, o->world, 0, -1, NAN);
+        if (turn == o->rank && record_own(run, w, e))
+            return -1;
+        if (o->team && team_barrier(o->team, e))
+            return -1;
+    }
+    replay_attach(o->replay, &run->net, o->accum, o->rank, o->world, o->team && team_reduces(o->team));
+    return 0;
+}
+
 static int train(struct run *run, struct step_worker *w, struct feed *feed, const struct reporter *r, struct err *e)
 {
     const struct run_options *o = &run->options;
@@ -389,7 +431,8 @@ static int train(struct run *run, struct step_worker *w, struct feed *feed, cons
     if (start_alike(run, w, feed, e))
         return -1;
     run->stamp_cost_ns = clock_cost_ns();
-    if (baseline_before(run, w, r, e) || warm_up(run, w, r, e) || timed_steps(run, w, r, e))
+    if (start_replay(run, w, r, e) || baseline_before(run, w, r, e) || warm_up(run, w, r, e) ||
+        timed_steps(run, w, r, e))
         return -1;
     run->param_checksum = checksum(run->net.param, run->net.layout.params);
     if (o->team && team_reduces(o->team) && compare(run, run->n, run->param_checksum, "parameters", e))

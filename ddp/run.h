@@ -14,6 +14,9 @@
  * times its own step alone, all at once and without communication. Parameters that differ between ranks are
  * ERR_WRONG_RESULT with the rank and the step.
  *
+ * Replay (options.replay): nothing is computed, recorded segments are slept through (ddp/replay.h). If none are given, each
+ * rank first records its own steps alone, one rank after the other. Losses are NaN then, and there is no floor.
+ *
  * Stopping rule: with steps >= 0 exactly that many timed steps; else until time_s have passed and at
  * least 5 timed steps are in.
  */
@@ -27,6 +30,7 @@
 #include "base/notes.h"
 #include "base/stats.h"
 #include "ddp/reduce.h"
+#include "ddp/replay.h"
 #include "ddp/team.h"
 #include "ddp/timeline.h"
 #include "model/data.h"
@@ -69,6 +73,7 @@ struct run_options {
     double bucket_mib;          /* 0: PyTorch's default */
     bool verify;                /* compare parameters after every step; small models are always compared */
     bool baseline;              /* with a team: time each rank alone (on unless told otherwise) */
+    struct replay *replay;      /* NULL: the network computes. Borrowed; filled by the run if it has no steps */
     const atomic_bool *abandon; /* true: give up within a layer, ERR_PEER_LOST; may be NULL */
     /* Called around the start of the communication thread, which inherits where the calling thread may run; may be NULL. */
     void (*roam)(void *ctx, bool on);

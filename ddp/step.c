@@ -280,6 +280,8 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     int64_t sent = o->team ? team_sent_bytes(o->team) : -1;
     size_t heap = heap_bytes();
     s->minor_faults = minor_faults();
+    if (o->replay)
+        replay_begin(o->replay, w->reduce != NULL);
     uint64_t start = clock_now_ns();
     if (row >= 0)
         timeline_begin(&run->timeline, row, start);
@@ -290,7 +292,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
         return -1;
     }
     uint64_t middle = clock_now_ns();
-    if (o->clip > 0)
+    if (o->clip > 0 && !o->replay) /* its time is part of the recorded optimizer's */
         net_clip(&run->net, (float)o->clip);
     if (!per_bucket)
         net_update(&run->net, update.optimizer, update.t);
@@ -321,7 +323,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
         keep_buckets(w, start, row, s);
     if (row >= 0)
         keep_layers(w, start, row);
-    return 0;
+    return o->replay ? replay_wrong(o->replay, e) : 0;
 }
 
 int step_peek(struct step_worker *w, struct err *e)
@@ -338,6 +340,8 @@ struct step_alone step_alone(struct step_worker *w)
     struct run *run = w->run;
     struct optimizer_spec still = run->optimizer;
     struct step_alone alone = {.step_s = -1, .start_ns = clock_now_ns()};
+    if (run->options.replay)
+        replay_begin(run->options.replay, false);
     still.lr = 0;
     float loss;
     if (w->reduce)
@@ -348,12 +352,37 @@ struct step_alone step_alone(struct step_worker *w)
     if (result)
         return alone;
     alone.backward_s = clock_seconds(alone.start_ns, clock_now_ns());
-    if (run->options.clip > 0)
+    if (run->options.clip > 0 && !run->net.stand_in)
         net_clip(&run->net, (float)run->options.clip);
     net_update(&run->net, &still, 1);
     alone.step_s = clock_seconds(alone.start_ns, clock_now_ns());
     run->net.trace.n = 0;
     return alone;
+}
+
+int step_record(struct step_worker *w, struct replay_step *segments, double *ready_s)
+{
+    struct run *run = w->run;
+    struct optimizer_spec still = run->optimizer;
+    still.lr = 0;
+    float loss;
+    memset(w->layer_s, 0, sizeof w->layer_s);
+    uint64_t start = clock_now_ns();
+    if (all_micro_batches(w, NULL, NULL, 0, &loss, NULL))
+        return -1;
+    uint64_t middle = clock_now_ns();
+    if (run->options.clip > 0)
+        net_clip(&run->net, (float)run->options.clip);
+    net_update(&run->net, &still, 1);
+    segments->optimizer_s = clock_seconds(middle, clock_now_ns());
+    segments->forward_s = 0;
+    for (int l = 0; l < STEP_LAYERS_MAX; l++)
+        segments->forward_s += w->layer_s[l][PHASE_FORWARD];
+    segments->backward_s = clock_seconds(start, middle) - segments->forward_s;
+    for (int i = 0; i < run->net.layout.n; i++)
+        ready_s[i] = clock_seconds(start, run->net.trace.ready_ns[i]);
+    run->net.trace.n = 0;
+    return 0;
 }
 
 double step_floor(struct step_worker *w)

@@ -51,6 +51,9 @@ struct step_alone {
  * moments are not. */
 struct step_alone step_alone(struct step_worker *w);
 
+/* A step alone with its segments, for replay; ready_s[tensors]. Negative: it was abandoned. */
+int step_record(struct step_worker *w, struct replay_step *segments, double *ready_s);
+
 /* Seconds for forward and backward with nothing but their matrix products. */
 double step_floor(struct step_worker *w);
 

@@ -45,6 +45,18 @@ struct net_trace {
     int ready_n;
 };
 
+struct net;
+
+/* What is called in place of the network when that is to take its time without computing (ddp/replay.h). It leaves phases and
+ * instants in the trace, and calls ready and what else backward calls, as the network does. */
+struct net_stand_in {
+    float (*step)(void *ctx, struct net *net);
+    /* count elements from there on, or scattered rows of so many elements if from is NET_STAND_IN_ROWS */
+    void (*update)(void *ctx, struct net *net, size_t from, size_t count);
+    void *ctx;
+};
+#define NET_STAND_IN_ROWS SIZE_MAX
+
 struct net {
     struct model_spec spec;
     struct layout layout;
@@ -64,8 +76,9 @@ struct net {
     int head_parts;
     float *apart;
     const int32_t *apart_row;
-    const atomic_bool *abandon;  /* once it is true net_step returns within a layer and leaves garbage; may be NULL */
-    struct net_buffers *buffers; /* activations, private to model/ */
+    const atomic_bool *abandon; /* once it is true net_step returns within a layer and leaves garbage; may be NULL */
+    const struct net_stand_in *stand_in; /* NULL: the network itself */
+    struct net_buffers *buffers;         /* activations, private to model/ */
     int threads;
 };
 

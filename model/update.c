@@ -58,6 +58,10 @@ static void share_update(struct net *net, const struct update *u, int from, int 
 
 void net_update_span(struct net *net, const struct optimizer_spec *optimizer, int64_t t, size_t from, size_t count)
 {
+    if (net->stand_in) {
+        net->stand_in->update(net->stand_in->ctx, net, from, count);
+        return;
+    }
     struct update u = make_update(optimizer, t);
     const struct tensor *tensor = net->layout.tensor;
     uint64_t now = clock_now_ns();
@@ -101,8 +105,15 @@ static void share_update_rows(struct net *net, const struct update *u, const str
 void net_update_rows(struct net *net, const struct optimizer_spec *optimizer, int64_t t, int index,
                      const struct net_rows *rows)
 {
-    struct update u = make_update(optimizer, t);
     const struct tensor *tensor = &net->layout.tensor[index];
+    if (net->stand_in) {
+        size_t n = 0;
+        for (int row = rows->first; row < rows->end; row++)
+            n += (rows->mark[row] >= 0) == rows->marked;
+        net->stand_in->update(net->stand_in->ctx, net, NET_STAND_IN_ROWS, n * (size_t)tensor->cols);
+        return;
+    }
+    struct update u = make_update(optimizer, t);
     uint64_t now = clock_now_ns();
     ON_ALL_THREADS(net, share_update_rows(net, &u, tensor, rows));
     trace_phase(net, PHASE_OPTIMIZER, tensor->layer, now);

@@ -208,6 +208,24 @@ static void rate(struct table_page *p, const char *name, const char *key, double
     fprintf(p->f, "\n");
 }
 
+static void replay(struct table_page *p)
+{
+    const json_t *r = table_at(p->d, "replay", NULL), *slow = table_at(r, "slow", NULL), *s;
+    size_t i;
+    if (!json_is_object(r))
+        return;
+    fprintf(p->f, "%s", p->alert);
+    table_label(p, "replayed");
+    fprintf(p->f, "%s", p->alert);
+    fprintf(p->f, "%.0f steps of ", table_num(r, "steps", NULL));
+    table_put(p, json_string_value(table_at(r, "source", NULL)));
+    json_array_foreach((json_t *)slow, i, s)
+    {
+        fprintf(p->f, ", rank %.0f x %g", table_num(s, "rank", NULL), table_num(s, "factor", NULL));
+    }
+    fprintf(p->f, ": nothing was computed%s\n", p->plain);
+}
+
 static void summary(struct table_page *p)
 {
     const json_t *steps = table_at(p->d, "summary", "step_s", NULL);
@@ -241,6 +259,8 @@ static void summary(struct table_page *p)
         fprintf(p->f, "matrix products alone; step / floor %s%.2f%s\n", p->bold, ratio, p->plain);
     }
     double first = table_num(p->d, "loss", "first"), last = table_num(p->d, "loss", "last");
+    if (json_is_object(table_at(p->d, "replay", NULL)))
+        return;
     table_label(p, "loss");
     fprintf(p->f, "%*s", TABLE_VALUE_WIDTH, isfinite(first) ? table_number(digits, sizeof digits, first) : "-");
     fprintf(p->f, " -> %s", isfinite(last) ? table_number(digits, sizeof digits, last) : "not finite");
@@ -339,6 +359,7 @@ char *table_render(const json_t *document, const struct table_style *style)
     p.unit = unit_for(isfinite(step_s) ? step_s : 1);
     heading(&p);
     node(&p);
+    replay(&p);
     state(&p);
     fprintf(p.f, "\n");
     summary(&p);
