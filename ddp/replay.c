@@ -140,7 +140,7 @@ static void finish_gradients(struct replay *r, struct net *net, uint64_t start_n
     const struct replay_step *s = &r->step[r->at];
     const double *ready_s = r->ready_s + (size_t)r->at * (size_t)r->tensors;
     double before_s = (s->forward_s + s->backward_s) * (r->accum - 1) / r->accum;
-    struct event event[TENSORS_MAX];
+    struct event event[TENSORS_MAX] = {{0}}; /* no tensors, no garbage to sort */
     for (int i = 0; i < r->tensors; i++) {
         uint64_t at_ns = after(start_ns, (ready_s[i] - before_s) * r->slow);
         event[i] = (struct event){at_ns < forward_ns ? forward_ns : at_ns > backward_ns ? backward_ns : at_ns, i};
