@@ -86,8 +86,9 @@ START_TEST(messages)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int mode = 0; mode < 3; mode++) {
             int repeats = sizes[i] < 1000000 ? 7 : 1;
-            perform(&t, (struct link_order){
-                            .kind = LINK_MESSAGES, .mode = (enum link_mode)mode, .bytes = sizes[i], .repeats = repeats});
+            perform(&t,
+                    (struct link_order){
+                        .kind = LINK_MESSAGES, .mode = (enum link_mode)mode, .bytes = sizes[i], .repeats = repeats});
             for (int end = 0; end < 2; end++) {
                 bool receives = mode == LINK_DUPLEX || (mode == LINK_A_TO_B) == (end == 1);
                 bool sends = mode == LINK_DUPLEX || !receives;
@@ -191,12 +192,8 @@ START_TEST(work_beside_an_idle_link)
     struct link_work works[] = {{"nap", begin_nap, nap, end_nap, &fails}, {.name = NULL}};
     open_two(&t);
     t.link[0].works = t.link[1].works = works;
-    struct link_order order = {.kind = LINK_STREAM,
-                               .mode = LINK_IDLE,
-                               .warmup_s = 0.05,
-                               .window_s = 0.3,
-                               .work = "nap",
-                               .threads = {3, 4}};
+    struct link_order order = {
+        .kind = LINK_STREAM, .mode = LINK_IDLE, .warmup_s = 0.05, .window_s = 0.3, .work = "nap", .threads = {3, 4}};
     perform(&t, order);
     ck_assert_int_eq(begun, 7);
     ck_assert_int_eq(ended, 2);
@@ -405,8 +402,9 @@ START_TEST(answers_are_judged)
     json_decref(m);
 
     result.n = 2;
-    static const char *const bad[] = {"{\"time_s\": [1, -1]}", "{\"time_s\": [null]}", "{\"time_s\": 3}", "{\"units\": -1}",
-                                      "{\"cpu_s\": -0.5}",     "{\"window_s\": \"x\"}", "{\"wrong\": 0.5}"};
+    static const char *const bad[] = {"{\"time_s\": [1, -1]}", "{\"time_s\": [null]}", "{\"time_s\": 3}",
+                                      "{\"units\": -1}",       "{\"cpu_s\": -0.5}",    "{\"window_s\": \"x\"}",
+                                      "{\"wrong\": 0.5}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *patch = json_loads(bad[i], 0, NULL);
         m = link_result_json(&result);
