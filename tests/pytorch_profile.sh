@@ -57,6 +57,7 @@ refused() # WHAT STATUS WORD JOB
 {
     record "$4" --steps 1 -o refused.json
     is "$1: status" "$status" "$2"
+    # shellcheck disable=SC2016 # the inner shell expands it
     holds "$1: one sentence names it" sh -c 'test "$(wc -l <err)" -eq 1 && grep -q -- "$1" err' - "$3"
     holds "$1: nothing is written" test ! -e refused.json
 }
