@@ -67,13 +67,11 @@ static int plan(void *ctx, const json_t *asked, json_t **own, struct err *e)
     wire_text(asked, "work", name, sizeof name);
     if (!w)
         return err_set(e, ERR_PROTOCOL, "the work '%s' is unknown here", name);
+    const char *wire = json_string_value(json_object_get(asked, "wire"));
+    if (s->options.require_encrypt && !(wire && strcmp(wire, "tls") == 0))
+        return err_set(e, ERR_PROTOCOL, "this node takes part with --encrypt only (serve --require-encrypt)");
     if (w->plan(asked, &s->options, own, e))
         return -1;
-    const char *wire = json_string_value(json_object_get(*own, "wire"));
-    if (s->options.require_encrypt && !(wire && strcmp(wire, "tls") == 0)) {
-        json_decref(*own);
-        return err_set(e, ERR_PROTOCOL, "this node takes part with --encrypt only (serve --require-encrypt)");
-    }
     if (s->options.test_plan)
         alter(*own, s->options.test_plan);
     return 0;

@@ -56,11 +56,6 @@ value()
     "$json_at" "$1" "$2"
 }
 
-at()
-{
-    is "$1: $2" "$(value "$1" "$2" 2>&1)" "$3"
-}
-
 same_run()
 {
     is "$1 and $2: the same parameters" "$(value "$1" parameter_checksum)" "$(value "$2" parameter_checksum)"
