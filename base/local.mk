@@ -2,6 +2,7 @@ libddpbench_a_SOURCES += \
 	base/arena.c base/arena.h \
 	base/clock.c base/clock.h \
 	base/err.c base/err.h \
+	base/footprint.c base/footprint.h \
 	base/json.c base/json.h \
 	base/notes.c base/notes.h \
 	base/rng.c base/rng.h \

@@ -312,6 +312,23 @@ static void doubt_emulation(struct job *s)
             100 * share);
 }
 
+/* A step in which everything stood still is kept, and told: a stopped process, a suspended machine, a network that was
+ * away for a moment. */
+static void tell_stalls(struct job *job)
+{
+    const struct run *run = &job->run;
+    struct record_stalls stalls = record_stalls(run);
+    if (stalls.n == 0)
+        return;
+    const struct run_sample *s = &run->sample[stalls.first];
+    notes_add(&job->notes,
+              "step %d stood still: it took %.3g s, %.3g s of them waiting for another rank%s; such steps are marked "
+              "and kept, "
+              "and medians do not feel a few of them",
+              stalls.first, s->step_s, run->options.world > 1 ? s->exposed_s : 0,
+              stalls.n == 1 ? "" : ", and it was not the only one");
+}
+
 /* What makes the figures of this run doubtful, in words. */
 static void judge(struct job *s)
 {
@@ -323,6 +340,7 @@ static void judge(struct job *s)
             "unsteady: the median step took %.4g s in the first half of the run and %.4g s in the second; something "
             "else ran, or the clock changed",
             h.first_s, h.second_s);
+    tell_stalls(s);
     if (from->throttled.known && to->throttled.known && to->throttled.periods > from->throttled.periods)
         notes_add(&s->notes, "the CPU quota held this process back in %llu periods, so the times contain waiting",
                   (unsigned long long)(to->throttled.periods - from->throttled.periods));

@@ -65,6 +65,14 @@ struct record_halves {
     double first_s, second_s;
     bool known, unsteady;
 };
+/* Steps that stood still: over twice the median and over a second more than it. limit_s is NaN below three steps, which have
+ * no middle. */
+struct record_stalls {
+    double limit_s;
+    int n, first;
+};
+struct record_stalls record_stalls(const struct run *run);
+
 struct record_halves record_halves(const struct run *run);
 
 /* What one of several ranks tells rank 0 at its end: node, warnings, reasons, and error if there is one; NULL if memory is

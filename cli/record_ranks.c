@@ -89,6 +89,29 @@ static void add_cpus(json_t *root, json_t *o, const char *node, const struct rec
     record_set(o, "cpus", list);
 }
 
+static void put_held(json_t *root, json_t *o, const char *node, const char *member, const char *key, int64_t value,
+                     bool reached)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s.%s.%s", node, member, key);
+    if (reached && value >= 0)
+        record_set(o, key, json_integer((json_int_t)value));
+    else
+        json_unknown(root, o, key, path, reached ? "the kernel does not say" : "the run ended before it");
+}
+
+/* What the process held before the first and after the last timed step. */
+static void add_footprint(json_t *root, json_t *o, const char *node, const struct run *run)
+{
+    json_t *memory = json_object(), *fds = json_object();
+    put_held(root, memory, node, "memory", "start_bytes", run->before.rss_bytes, run->timed);
+    put_held(root, memory, node, "memory", "end_bytes", run->after.rss_bytes, run->timed);
+    put_held(root, fds, node, "fds", "start", run->before.fds, run->timed);
+    put_held(root, fds, node, "fds", "end", run->after.fds, run->timed);
+    record_set(o, "memory", memory);
+    record_set(o, "fds", fds);
+}
+
 /* This rank's own entry; root takes the reasons. */
 static json_t *node_json(json_t *root, const struct record *r)
 {
@@ -110,6 +133,7 @@ static json_t *node_json(json_t *root, const struct record *r)
     record_set_text(root, o, "blas_kernel", path, r->blas_kernel, "OpenBLAS does not say");
     snprintf(path, sizeof path, "%s.kernels", node);
     record_set_text(root, o, "kernels", path, run->net.k ? run->net.k->name : NULL, "no step was run");
+    add_footprint(root, o, node, run);
     if (!several)
         return o;
     record_set(o, "rank", json_integer(rank));

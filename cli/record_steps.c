@@ -63,6 +63,43 @@ struct record_halves record_halves(const struct run *run)
     return h;
 }
 
+struct record_stalls record_stalls(const struct run *run)
+{
+    int n = record_good_steps(run);
+    struct record_stalls stalls = {.limit_s = NAN};
+    struct record_column c = record_column_make(n);
+    if (n >= 3 && c.value) {
+        double median_s = record_strided(&c, &run->sample->step_s, sizeof *run->sample / sizeof(double), n).median;
+        stalls.limit_s = fmax(2 * median_s, median_s + 1);
+        for (int i = 0; i < n; i++)
+            if (run->sample[i].step_s > stalls.limit_s && stalls.n++ == 0)
+                stalls.first = i;
+    }
+    free(c.value);
+    return stalls;
+}
+
+static void add_stalls(json_t *root, const struct run *run)
+{
+    struct record_stalls stalls = record_stalls(run);
+    if (isnan(stalls.limit_s)) {
+        json_unknown(root, root, "stalls", "stalls", "fewer than three timed steps");
+        return;
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < record_good_steps(run); i++) {
+        const struct run_sample *s = &run->sample[i];
+        if (s->step_s <= stalls.limit_s)
+            continue;
+        json_t *o = json_object();
+        record_set(o, "step", json_integer(i));
+        record_set(o, "step_s", json_num(s->step_s));
+        record_set(o, "exposed_s", json_num(run->options.world > 1 ? s->exposed_s : 0));
+        json_array_append_new(list, o);
+    }
+    record_set(root, "stalls", list);
+}
+
 static void add_summary_or(json_t *root, json_t *o, const char *key, struct summary s, const char *reason)
 {
     char path[64];
@@ -124,6 +161,7 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
         record_set(root, "unsteady", json_boolean(h.unsteady));
     else
         json_unknown(root, root, "unsteady", "unsteady", few);
+    add_stalls(root, run);
     json_t *halves = json_object();
     record_set_num(root, halves, "first_step_s", "halves.first_step_s", h.first_s, few);
     record_set_num(root, halves, "second_step_s", "halves.second_step_s", h.second_s, few);

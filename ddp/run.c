@@ -319,7 +319,7 @@ static int timed_step(struct run *run, struct step_worker *w, struct err *e)
     return 0;
 }
 
-static int timed_steps(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+static int step_by_step(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
     double timed_s = 0;
     uint64_t start = clock_now_ns();
@@ -341,6 +341,15 @@ static int timed_steps(struct run *run, struct step_worker *w, const struct repo
             return -1;
         timed_s += run->sample[run->n - 1].step_s;
     }
+}
+
+static int timed_steps(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    run->timed = true;
+    run->before = footprint_now();
+    int result = step_by_step(run, w, r, e);
+    run->after = footprint_now();
+    return result;
 }
 
 static void validate(struct run *run, struct step_worker *w, const struct reporter *r)

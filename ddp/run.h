@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/footprint.h"
 #include "base/notes.h"
 #include "base/stats.h"
 #include "ddp/reduce.h"
@@ -152,6 +153,8 @@ struct run {
     int stamps_per_step;
     int64_t allocated_in_timed_region; /* bytes by which the heap grew between first and last timed step: 0 */
     uint64_t peak_rss_bytes;           /* VmHWM at the end */
+    bool timed;                        /* the first timed step was reached: */
+    struct footprint before, after;    /* right before it, and after the last one, however that ended */
     double eval_loss;                  /* NaN without validation */
     uint64_t param_checksum;           /* FNV-1a over the parameters' bytes at the end */
     bool interrupted;
