@@ -410,8 +410,9 @@ static bool blame_loss(struct session *s, const char *when, struct err *err)
     struct err why;
     for (int i = 0; i < s->peers_n; i++)
         if (control_lost(&s->peers[i].control, &why)) {
-            err_set(err, ERR_PEER_LOST, "%s, rank %d, is lost %s: %s", describe(&s->peers[i], who, sizeof who), i + 1,
-                    when, why.text);
+            enum err_code code = why.code == ERR_PROTOCOL ? ERR_PROTOCOL : ERR_PEER_LOST; /* damaged, or gone */
+            err_set(err, code, "%s, rank %d, is lost %s: %s", describe(&s->peers[i], who, sizeof who), i + 1, when,
+                    why.text);
             return true;
         }
     return false;

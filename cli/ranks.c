@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "model/gemm.h"
 
 /* For workers to end: after a run that went well only their exit is left; else they notice that rank 0 has gone, or are
@@ -44,7 +45,7 @@ int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
         return err_set(e, ERR_USAGE, "option --worker belongs to %d ranks, not %d", ranks->world, ranks->here);
     ranks->rank = ranks->place.rank;
     ranks->seat = ranks->here > 1 ? ranks->rank : 0;
-    return 0;
+    return beat_start(&ranks->beat, ranks->place.control_fd, e);
 }
 
 int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e)
@@ -61,14 +62,22 @@ int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e)
     return 0;
 }
 
+static void warn(void *ctx, const char *text)
+{
+    const struct ranks *ranks = ctx;
+    output_say("%s: warning: %s", ranks->program, text);
+}
+
 /* Rank 0: the others are there after this. */
 static int gather(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in,
                   struct team_options *team, struct err *e)
 {
     struct session *session = &ranks->peers.session;
     if (ranks->here > 1) {
+        struct spawn_watch watch = {.timeout_s = o->peer_timeout_s, .warn = warn, .ctx = ranks};
         struct pacer *pacer = o->emulate ? &ranks->pacer : NULL;
-        if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, pacer, e))
+        ranks->program = in->program;
+        if (spawn_start(&ranks->spawn, ranks->world, in->full_argv, &watch, pacer, e))
             return -1;
         team->next_fd = ranks->spawn.next_fd;
         team->prev_fd = ranks->spawn.prev_fd;
@@ -220,6 +229,7 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
 void ranks_report(struct ranks *ranks, const json_t *report, const struct err *own)
 {
     struct err unheard;
+    beat_stop(&ranks->beat);
     if (!ranks->launched.launch.ops)
         spawn_report(&ranks->place, report, &unheard);
     else if (launched_together(&ranks->launched))
@@ -228,6 +238,7 @@ void ranks_report(struct ranks *ranks, const json_t *report, const struct err *o
 
 void ranks_fini(struct ranks *ranks)
 {
+    beat_stop(&ranks->beat);
     team_close(&ranks->team);
     spawn_fini(&ranks->spawn);
     peers_fini(&ranks->peers);

@@ -29,6 +29,8 @@ struct ranks {
     int sharing, seat;                   /* ranks that share this one's CPUs, and how many of them come before it */
     const char *node;                    /* this node's name as a launcher knows it; NULL: there is none */
     struct spawn_place place;            /* of a worker */
+    struct beat beat;                    /* its sign of life, until it reports */
+    const char *program;                 /* rank 0: as warnings call it */
     struct spawn spawn;                  /* rank 0's */
     struct peers peers;                  /* or these */
     struct launched launched;            /* or these, every rank's */

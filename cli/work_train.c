@@ -303,12 +303,19 @@ static json_t *obituary(const struct err *why)
     return o;
 }
 
-static int finish(struct session *session, struct spawn_worker *worker, struct err *e)
+static void tell_silence(void *ctx, double silent_s)
 {
+    session_tell_silence(ctx, silent_s);
+}
+
+static int finish(struct session *session, const struct options *serving, struct spawn_worker *worker, struct err *e)
+{
+    struct spawn_watch watch = {.timeout_s = serving->peer_timeout_s, .silent = tell_silence, .ctx = session};
     struct err why = {0};
     json_t *done;
-    int result = spawn_await(worker, session->stop_fd, &why);
-    if (worker->killed && !worker->report) { /* the session has ended, or this node was told to */
+    int result = spawn_await(worker, &watch, session->stop_fd, &why);
+    if (worker->killed && !worker->report &&
+        worker->silent_s == 0) { /* the session has ended, or this node was told to */
         *e = why;
         return session_reason(session, e);
     }
@@ -342,7 +349,7 @@ int work_train_serve(struct session *session, const struct options *serving, str
     fill_arguments(&arguments, session->plan, serving);
     int result = spawn_one(&worker, &place, arguments.argv, e);
     if (result == 0)
-        result = finish(session, &worker, e);
+        result = finish(session, serving, &worker, e);
     spawn_worker_fini(&worker);
     crypto_wipe(&place, sizeof place);
     return result;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "comm/wait.h"
 
-enum { OUT_BYTES_MAX = 4 * WIRE_BYTES_MAX, LAST_WORDS_MS = 1000 };
+enum { OUT_BYTES_MAX = 4 * WIRE_BYTES_MAX, LAST_WORDS_MS = 1000, SILENT_MAX_S = 86400 };
 
 /* ---- both sides ---- */
 
@@ -114,6 +114,8 @@ static bool deliver(struct control *c, json_t *message)
     struct err why = {0};
     bool go_on = true;
     if (strcmp(type, "beat") == 0) {
+        double silent_s = json_number_value(json_object_get(message, "silent_s"));
+        c->work_silent_ns = silent_s > 0 && silent_s < SILENT_MAX_S ? (uint64_t)(silent_s * 1e9) : 0;
         json_decref(message);
     } else if (strcmp(type, "clock") == 0) {
         tell_clock(c, message, clock_now_ns());
@@ -189,20 +191,22 @@ static bool hear(struct control *c, struct beat *b)
 static bool judge_silence(struct control *c, struct beat *b)
 {
     uint64_t silent_ns = clock_now_ns() - b->heard_ns;
+    bool work = c->work_silent_ns > silent_ns; /* only what works there is silent */
+    const char *from = work ? "what works on " : "";
     struct err why;
+    silent_ns = work ? c->work_silent_ns : silent_ns;
     if (silent_ns < (uint64_t)CONTROL_WARN_MS * 1000000) {
         b->warned = false;
         return true;
     }
     if (silent_ns >= c->options.timeout_ns) {
-        err_set(&why, ERR_PEER_LOST,
-                "no sign of life from %s for %.0f s: it is stopped or frozen, or the network between is down",
-                c->channel.peer, (double)silent_ns * 1e-9);
+        err_set(&why, ERR_PEER_LOST, "no sign of life from %s%s for %.0f s: it is stopped or frozen%s", from,
+                c->channel.peer, (double)silent_ns * 1e-9, work ? "" : ", or the network between is down");
         lose(c, &why);
         return false;
     }
     if (!b->warned && c->options.warn) {
-        err_set(&why, ERR_OK, "no sign of life from %s for %.0f s; giving up after %.0f s", c->channel.peer,
+        err_set(&why, ERR_OK, "no sign of life from %s%s for %.0f s; giving up after %.0f s", from, c->channel.peer,
                 (double)silent_ns * 1e-9, (double)c->options.timeout_ns * 1e-9);
         c->options.warn(c->options.warn_ctx, why.text);
     }
@@ -250,7 +254,11 @@ static void beat_if_due(struct control *c, struct beat *b)
         return;
     b->next_ns = now_ns + (uint64_t)CONTROL_BEAT_MS * 1000000;
     struct err full; /* then the connection is stuck, which the silence will tell */
-    queue(c, json_pack("{s:s}", "type", "beat"), &full);
+    unsigned silent_ms = atomic_load(&c->silent_ms);
+    json_t *beat = json_pack("{s:s}", "type", "beat");
+    if (silent_ms >= CONTROL_BEAT_MS * 3 / 2)
+        json_object_set_new(beat, "silent_s", json_real(silent_ms * 1e-3));
+    queue(c, beat, &full);
 }
 
 static void *run(void *argument)
@@ -403,6 +411,11 @@ int control_clock(struct control *control, struct clock_reading *reading, int ex
             return err_set(e, ERR_PROTOCOL, "%s tells an impossible time", control->channel.peer);
     }
     return 0;
+}
+
+void control_tell_silence(struct control *control, double silent_s)
+{
+    atomic_store(&control->silent_ms, silent_s > 0 ? (unsigned)(silent_s * 1e3) : 0);
 }
 
 void control_stop(struct control *control, json_t *last)

@@ -3,7 +3,8 @@
  *
  * The thread alone touches the connection. Every second it says that this node lives; what it hears proves that the
  * other one does, however busy that one's training threads are, so a slow node is measured and only a dead or frozen one
- * is given up: after 3 s of silence with a warning, after timeout_ns for good. Messages go through two short queues.
+ * is given up: after 3 s of silence with a warning, after timeout_ns for good. A heartbeat may add that what works there is
+ * silent itself (control_tell_silence), which counts the same. Messages go through two short queues.
  *
  *     control_start(&control, &channel, &options, e)        the channel is the control's now, also if this fails
  *     control_send, control_receive                         any one thread
@@ -16,6 +17,7 @@
 #define COMM_CONTROL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,8 +38,10 @@ struct control {
     struct channel channel; /* the thread's */
     struct control_options options;
     pthread_t thread;
-    int wake_fd;  /* to the thread: there is something to send, or it is over */
-    int ready_fd; /* from the thread: something is in the queue, or it is over */
+    atomic_uint silent_ms;   /* of what works here: told with each beat */
+    uint64_t work_silent_ns; /* the thread's: of what works there, as its last beat told */
+    int wake_fd;             /* to the thread: there is something to send, or it is over */
+    int ready_fd;            /* from the thread: something is in the queue, or it is over */
     pthread_mutex_t lock;
     /* under the lock */
     unsigned char *out; /* encoded messages */
@@ -70,6 +74,10 @@ int control_clock(struct control *control, struct clock_reading *reading, int ex
 /* True and the reason if the other node is lost; control_told: only if it gave the reason itself. */
 bool control_lost(struct control *control, struct err *e);
 bool control_told(struct control *control, struct err *e);
+
+/* What works on this side has given no sign of life for so long; the next heartbeats say so, and the other end judges that
+ * silence as it does the connection's own. Any thread. */
+void control_tell_silence(struct control *control, double silent_s);
 
 /* Sends a last message (NULL: none; freed) if that is possible within a second, ends the thread, closes. Accepts a
  * zeroed control. */

@@ -66,6 +66,12 @@ int session_receive(struct session *session, int peer, const char *type, json_t 
     return session_reason(session, e);
 }
 
+void session_tell_silence(struct session *session, double silent_s)
+{
+    for (int i = 0; i < session->peers_n; i++)
+        control_tell_silence(&session->peers[i].control, silent_s);
+}
+
 void session_stop(struct session *session)
 {
     uint64_t one = 1;

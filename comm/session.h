@@ -107,6 +107,10 @@ int session_send(struct session *session, int peer, json_t *message, struct err 
 int session_receive(struct session *session, int peer, const char *type, json_t **message, uint64_t deadline_ns,
                     struct err *e);
 
+/* What this node does for the session gives no sign of life itself, for so long: peers are told, since the heartbeat says only
+ * that the node lives. Any thread, until session_close(). */
+void session_tell_silence(struct session *session, double silent_s);
+
 /* Makes stop_fd readable. Safe in a signal handler. */
 void session_stop(struct session *session);
 

@@ -248,6 +248,9 @@ static enum tls_result judge(struct tls *tls, int answer, bool handshake, struct
                     handshake ? " during the handshake" : " without a word");
         else if (handshake)
             err_set(e, ERR_NOT_PAIRED, "%s and this node do not share a key (%s)", tls->peer, reason ? reason : "TLS");
+        else if (ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET) /* the other end complains */
+            err_set(e, ERR_PROTOCOL, "what was sent to %s arrived damaged or was tampered with (%s)", tls->peer,
+                    reason ? reason : "TLS");
         else
             err_set(e, ERR_PROTOCOL, "what %s sent is damaged or was tampered with (%s)", tls->peer,
                     reason ? reason : "TLS");

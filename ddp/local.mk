@@ -1,5 +1,6 @@
 libddpbench_a_SOURCES += \
 	ddp/arithmetic.c ddp/arithmetic.h \
+	ddp/beat.c ddp/beat.h \
 	ddp/feed.c ddp/feed.h \
 	ddp/plan.c ddp/plan.h \
 	ddp/reduce.c ddp/reduce.h \

@@ -157,6 +157,8 @@ static int conclude(struct run *run, int number, struct run_sample *s, struct er
             mine.checksum = checksum(run->net.param, run->net.layout.params);
         if (team_agree(team, (uint32_t)number, &mine, e))
             return -1;
+        run->longest_step_s = fmax(run->longest_step_s, s->step_s); /* it contains waiting for the slowest */
+        team_expect_step(team, run->longest_step_s);
         double loss = 0;
         for (int r = 0; r < team->world; r++)
             loss += (double)team->word[r].loss * run->batch_of[r] / run->batch_all;
@@ -237,6 +239,18 @@ static int baseline(struct run *run, struct step_worker *w, const struct reporte
     }
 }
 
+/* Patience is a matter of the slowest rank, which others know nothing of before the first step. */
+static int expect_step(struct run *run, double own_s, struct err *e)
+{
+    struct team *team = run->options.team;
+    if (team_agree(team, 0, &(struct team_word){.loss = (float)own_s}, e))
+        return -1;
+    for (int r = 0; r < team->world; r++)
+        run->longest_step_s = fmax(run->longest_step_s, (double)team->word[r].loss);
+    team_expect_step(team, run->longest_step_s);
+    return 0;
+}
+
 /* The first step of all pays for memory and threads and does not count. Training then begins as if nothing had been. */
 static int baseline_before(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
@@ -256,8 +270,7 @@ static int baseline_before(struct run *run, struct step_worker *w, const struct 
     double slowest_s = run->alone_s[0];
     for (int i = 1; i < run->alone_n; i++)
         slowest_s = fmax(slowest_s, run->alone_s[i]);
-    team_expect_step(run->options.team, slowest_s);
-    return 0;
+    return expect_step(run, slowest_s, e);
 }
 
 static int baseline_after(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)

@@ -167,6 +167,7 @@ struct run {
     int buckets;
     struct reduce_bucket *bucket; /* [buckets] */
     double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */
+    double longest_step_s;        /* of any rank so far: how long to wait for one is a multiple of it */
     int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
     double alone_s[RUN_ALONE_MAX];
     double alone_backward_s[RUN_ALONE_MAX]; /* from its start to the end of backward */

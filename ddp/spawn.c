@@ -119,6 +119,7 @@ static int start_worker(struct spawn_worker *worker, const struct spawn_place *p
     free(own);
     if (rc)
         worker->pid = 0;
+    beat_heard(&worker->beat);
     return rc;
 }
 
@@ -160,6 +161,16 @@ static void conclude(struct spawn *s, struct spawn_worker *worker)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Signs of life in front of the report are not kept. */
+static void skip_beats(struct spawn_worker *worker)
+{
+    size_t n = 0;
+    while (n < worker->bytes && worker->text[n] == '\n')
+        n++;
+    memmove(worker->text, worker->text + n, worker->bytes - n);
+    worker->bytes -= n;
+}
+
 /* Takes what has come; true at the end. */
 static bool listen_to(struct spawn_worker *worker)
 {
@@ -172,9 +183,46 @@ static bool listen_to(struct spawn_worker *worker)
         worker->room = room;
     }
     ssize_t n = read(worker->control, worker->text + worker->bytes, worker->room - worker->bytes);
-    if (n > 0)
+    if (n > 0) {
         worker->bytes += (size_t)n;
+        skip_beats(worker);
+        beat_heard(&worker->beat);
+    }
     return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+/* How often silence is looked for. */
+enum { LOOK_MS = 250 };
+
+/* A worker that was silent for too long is killed, so that its connections end and everybody knows. */
+static void give_up(struct spawn *s, struct spawn_worker *worker, double silent_s)
+{
+    atomic_store(&s->lost, true);
+    pthread_mutex_lock(&s->lock);
+    if (!s->gathering && worker->silent_s == 0) {
+        worker->silent_s = silent_s;
+        kill(worker->pid, SIGKILL);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void judge_silence(struct spawn *s, int rank)
+{
+    struct spawn_worker *worker = &s->worker[rank - 1];
+    struct err text;
+    double silent_s;
+    switch (beat_judge(&worker->beat, s->watch.timeout_s, &silent_s)) {
+    case BEAT_ALIVE:
+        return;
+    case BEAT_LOST:
+        give_up(s, worker, silent_s);
+        return;
+    case BEAT_WARN:
+        err_set(&text, ERR_OK, "no sign of life from rank %d for %.0f s; giving up after %.0f s", rank, silent_s,
+                s->watch.timeout_s);
+        if (s->watch.warn)
+            s->watch.warn(s->watch.ctx, text.text);
+    }
 }
 
 /* Ends when all workers have. */
@@ -188,14 +236,18 @@ static void *watch(void *argument)
     for (int i = 0; fds && i < left; i++)
         fds[i] = (struct pollfd){.fd = s->worker[i].control, .events = POLLIN};
     while (fds && left > 0) {
-        if (poll(fds, (nfds_t)(s->world - 1), -1) < 0 && errno != EINTR)
+        int ready = poll(fds, (nfds_t)(s->world - 1), LOOK_MS);
+        if (ready < 0 && errno != EINTR)
             break;
-        for (int i = 0; i < s->world - 1; i++)
+        for (int i = 0; i < s->world - 1 && ready >= 0; i++) {
             if (fds[i].fd >= 0 && fds[i].revents && listen_to(&s->worker[i])) {
                 fds[i].fd = -1;
                 left--;
                 conclude(s, &s->worker[i]);
+            } else if (fds[i].fd >= 0) {
+                judge_silence(s, i + 1);
             }
+        }
     }
     free(fds);
     return NULL;
@@ -213,9 +265,10 @@ static int start_watching(struct spawn *s, struct err *e)
     return rc ? err_set(e, ERR_MEMORY, "no thread to watch the ranks: %s", strerror(rc)) : 0;
 }
 
-int spawn_start(struct spawn *s, int world, char *const *argv, struct pacer *pacer, struct err *e)
+int spawn_start(struct spawn *s, int world, char *const *argv, const struct spawn_watch *watch_options,
+                struct pacer *pacer, struct err *e)
 {
-    *s = (struct spawn){.world = world, .next_fd = -1, .prev_fd = -1};
+    *s = (struct spawn){.world = world, .watch = *watch_options, .next_fd = -1, .prev_fd = -1};
     pthread_condattr_t attribute;
     pthread_condattr_init(&attribute);
     pthread_condattr_setclock(&attribute, CLOCK_MONOTONIC);
@@ -299,6 +352,9 @@ void spawn_gather(struct spawn *s, double seconds)
     if (!s->worker)
         return;
     uint64_t deadline_ns = clock_now_ns() + (uint64_t)(seconds * 1e9);
+    pthread_mutex_lock(&s->lock);
+    s->gathering = true;
+    pthread_mutex_unlock(&s->lock);
     wait_for_ends(s, deadline_ns);
     while (!all_reaped(s) && clock_now_ns() < deadline_ns)
         nanosleep(&nap, NULL);
@@ -320,6 +376,8 @@ static int blame(const struct spawn_worker *worker)
 {
     const json_t *error = json_object_get(worker->report, "error");
     json_int_t code = json_integer_value(json_object_get(error, "code"));
+    if (worker->silent_s > 0)
+        return 3;
     if (worker->killed)
         return 0;
     if (worker->reaped && WIFSIGNALED(worker->status))
@@ -335,7 +393,10 @@ static void explain_signal(const struct spawn_worker *worker, int rank, const ch
 {
     int number = WTERMSIG(worker->status);
     const char *name = sigabbrev_np(number);
-    if (is_crash(number))
+    if (worker->silent_s > 0)
+        err_set(e, ERR_PEER_LOST, "rank %d is lost %s: no sign of life for %.0f s: it is stopped or frozen", rank, when,
+                worker->silent_s);
+    else if (is_crash(number))
         err_set(e, ERR_WRONG_RESULT, "worker died: SIG%s (rank %d, %s, OpenBLAS kernel %s)", name ? name : "?", rank,
                 when, kernel);
     else
@@ -425,6 +486,9 @@ int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char
 
 static int explain_end(const struct spawn_worker *worker, struct err *e)
 {
+    if (worker->silent_s > 0)
+        return err_set(e, ERR_PEER_LOST, "no sign of life from the worker for %.0f s: it is stopped or frozen",
+                       worker->silent_s);
     const json_t *error = json_object_get(worker->report, "error");
     const char *message = json_string_value(json_object_get(error, "message"));
     int number = WIFSIGNALED(worker->status) && !worker->killed ? WTERMSIG(worker->status) : 0;
@@ -441,18 +505,38 @@ static int explain_end(const struct spawn_worker *worker, struct err *e)
     return 0;
 }
 
-int spawn_await(struct spawn_worker *worker, int stop_fd, struct err *e)
+static void judge_worker(struct spawn_worker *worker, const struct spawn_watch *o)
+{
+    struct err text;
+    double silent_s;
+    enum beat_verdict verdict = beat_judge(&worker->beat, o->timeout_s, &silent_s);
+    if (o->silent)
+        o->silent(o->ctx, silent_s);
+    if (verdict == BEAT_LOST) {
+        worker->silent_s = silent_s;
+        bury(worker);
+    } else if (verdict == BEAT_WARN && o->warn) {
+        err_set(&text, ERR_OK, "no sign of life from the worker for %.0f s; giving up after %.0f s", silent_s,
+                o->timeout_s);
+        o->warn(o->ctx, text.text);
+    }
+}
+
+int spawn_await(struct spawn_worker *worker, const struct spawn_watch *watch_options, int stop_fd, struct err *e)
 {
     struct pollfd p[] = {{worker->control, POLLIN, 0}, {stop_fd, POLLIN, 0}};
     const struct timespec nap = {0, 2000000};
-    while (!worker->ended) {
-        if (poll(p, 2, -1) < 0)
+    while (!worker->ended && worker->silent_s == 0) {
+        if (poll(p, 2, LOOK_MS) < 0)
             continue;
         if (p[1].revents) {
             bury(worker);
             return err_set(e, ERR_INTERRUPTED, "stopped");
         }
-        worker->ended = listen_to(worker);
+        if (p[0].revents)
+            worker->ended = listen_to(worker);
+        if (!worker->ended)
+            judge_worker(worker, watch_options);
     }
     read_report(worker);
     for (uint64_t until_ns = clock_now_ns() + EXIT_NS; !worker->reaped && clock_now_ns() < until_ns;) {

@@ -1,7 +1,7 @@
 /*
  * ddp/spawn.h - the ranks of a run on this node: one process each, started, watched and gathered by rank 0.
  *
- *     spawn_start(&s, world, argv, NULL, e)      rank 0 is the caller; argv: the workers' arguments
+ *     spawn_start(&s, world, argv, &watch, NULL, e)    rank 0 is the caller; argv: the workers' arguments
  *     ... spawn_lost(&s) turns true when a worker has died or failed ...
  *     spawn_gather(&s, seconds)                  after the own connections are closed: all workers are gone after this
  *     s.worker[r - 1].report                     what rank r said, or NULL
@@ -11,13 +11,15 @@
  * Or one of them for a ring that somebody else has set up, as a node does that serves a rank 0 elsewhere:
  *
  *     spawn_one(&worker, &place, argv, e)
- *     spawn_await(&worker, stop_fd, e)           until it has ended; killed if stop_fd becomes readable
+ *     spawn_await(&worker, &watch, stop_fd, e)   until it has ended; killed if stop_fd becomes readable
  *     spawn_worker_fini(&worker)
  *
  * Workers are this program again, by exec: a process that has used OpenBLAS must not fork. A worker finds its place in
  * one more argument, --worker=RANK:WORLD:CONTROL:NEXT:PREV:SEALED, where CONTROL, NEXT and PREV are inherited descriptors;
- * all others of this program are close-on-exec. If SEALED is 1, the keys of the two connections wait on CONTROL. CONTROL is one end of a socket pair, on which the worker writes one JSON document
- * when it ends, with "error" in it if it failed. NEXT and PREV are TCP connections over loopback to its neighbours in the
+ * all others of this program are close-on-exec. If SEALED is 1, the keys of the two connections wait on CONTROL. CONTROL is
+ * one end of a socket pair, on which the worker tells that it lives (beat.h) and writes one JSON document when it ends, with
+ * "error" in it if it failed. One that is silent for 3 s is warned of, one that is silent for the time in struct spawn_watch
+ * is stopped or frozen: it is killed, and counts as lost. NEXT and PREV are TCP connections over loopback to its neighbours in the
  * ring, or whatever the caller of spawn_one has. Workers read nothing and have no standard output.
  *
  * No worker outlives rank 0: the kernel kills it when the thread that called spawn_start ends, however that comes about.
@@ -37,6 +39,16 @@
 #include "base/json.h"
 #include "comm/crypto.h"
 #include "comm/pacer.h"
+#include "ddp/beat.h"
+
+struct spawn_watch {
+    double timeout_s; /* of silence; 0: none is too long */
+    /* A worker is silent: warn once, in words, and silent now and then with how long; on the thread that watches. May be
+     * NULL. */
+    void (*warn)(void *ctx, const char *text);
+    void (*silent)(void *ctx, double silent_s);
+    void *ctx;
+};
 
 struct spawn_worker {
     pid_t pid;
@@ -46,20 +58,24 @@ struct spawn_worker {
     bool ended;     /* its control socket is closed */
     json_t *report; /* NULL: it said nothing that is JSON */
     bool killed;    /* by us */
+    struct beat_watch beat;
+    double silent_s; /* it was killed because of that; 0: it was not */
     bool reaped;
     int status; /* as from waitpid */
 };
 
 struct spawn {
     int world;
+    struct spawn_watch watch;
     struct spawn_worker *worker; /* [world - 1], rank 1 first */
     int next_fd, prev_fd;        /* rank 0's connections, the caller's to close; -1: none */
     atomic_bool lost;
     pthread_t watcher;
     bool watching;
-    pthread_mutex_t lock; /* guards ended and ends */
+    pthread_mutex_t lock; /* guards ended, ends, gathering, and who is killed */
     pthread_cond_t end;
     int ends;
+    bool gathering; /* from here on only spawn_gather kills */
 };
 
 /* What a worker is told. */
@@ -69,8 +85,10 @@ struct spawn_place {
     unsigned char next_key[CRYPTO_KEY_BYTES], prev_key[CRYPTO_KEY_BYTES];
 };
 
-/* argv ends with NULL. pacer: the connections between ranks pass through it, and it is started; NULL: they do not. ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
-int spawn_start(struct spawn *s, int world, char *const *argv, struct pacer *pacer, struct err *e);
+/* argv ends with NULL. pacer: the connections between ranks pass through it, and it is started; NULL: they do not.
+ * ERR_MEMORY (71, as the system's resources) or ERR_UNAVAILABLE; nothing is left behind then. */
+int spawn_start(struct spawn *s, int world, char *const *argv, const struct spawn_watch *watch, struct pacer *pacer,
+                struct err *e);
 
 static inline bool spawn_lost(const struct spawn *s)
 {
@@ -92,8 +110,8 @@ void spawn_fini(struct spawn *s); /* kills and reaps what is left; accepts a zer
 int spawn_one(struct spawn_worker *worker, const struct spawn_place *place, char *const *argv, struct err *e);
 
 /* Returns when the worker has ended, with its report in worker->report: 0 if it went well, ERR_INTERRUPTED if it was killed
- * because stop_fd became readable; else what spawn_explain would say, the worker's own error as it is. */
-int spawn_await(struct spawn_worker *worker, int stop_fd, struct err *e);
+ * because stop_fd became readable, ERR_PEER_LOST if because of its silence; else what spawn_explain would say, the worker's own error as it is. */
+int spawn_await(struct spawn_worker *worker, const struct spawn_watch *watch, int stop_fd, struct err *e);
 
 void spawn_worker_fini(struct spawn_worker *worker); /* kills and reaps it if it lives; accepts a zeroed one */
 
@@ -105,7 +123,7 @@ int spawn_place_parse(struct spawn_place *place, const char *text, struct err *e
  * this process alone. */
 void spawn_place_keep(struct spawn_place *place);
 
-/* In a worker: the last word. */
+/* In a worker: the last word, after beat_stop. */
 int spawn_report(const struct spawn_place *place, const json_t *document, struct err *e);
 
 #endif

@@ -13,6 +13,8 @@ SH_TESTS += tests/trace.sh
 SH_TESTS += tests/serve.sh tests/peers.sh tests/ssh.sh tests/encrypt.sh tests/private.sh
 SH_TESTS += tests/link.sh tests/link_hosts.sh
 EXTRA_DIST += tests/link_kit.sh
+SH_TESTS += tests/faults.sh tests/frozen.sh tests/leaving.sh
+EXTRA_DIST += tests/fault_kit.sh
 SH_TESTS += tests/pytorch_profile.sh
 EXTRA_DIST += tests/net.sh
 # reads a value out of a JSON file, for shell tests

@@ -309,7 +309,7 @@ static void look(struct wire *w)
 {
     unsigned char intro[KIND_BYTES];
     ssize_t n = recv(w->pipe[UP].from, intro, sizeof intro, MSG_PEEK);
-    if (n <= 0 && errno == EAGAIN)
+    if (n < 0 && errno == EAGAIN)
         return;
     if (n > 0 && n < KIND_BYTES && greeting_plausible(intro, (size_t)n))
         return;

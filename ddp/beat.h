@@ -1,0 +1,43 @@
+/*
+ * ddp/beat.h - a worker's sign of life: a line end on its control socket every second, from a thread of its own.
+ *
+ * Whoever started the worker hears from it however long its steps are, and can tell one that computes from one that is
+ * stopped or frozen. A report that follows is JSON, to which line ends in front mean nothing; beat_stop() comes before it.
+ *
+ * The other side keeps a struct beat_watch: beat_heard() whenever something came, beat_judge() now and then.
+ */
+#ifndef DDP_BEAT_H
+#define DDP_BEAT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { BEAT_MS = 1000, BEAT_WARN_MS = 3000 };
+
+struct beat {
+    bool running;
+    int fd; /* borrowed */
+    int stop_fd;
+    pthread_t thread;
+};
+
+/* ERR_MEMORY if there is no thread. An exec ends it, so the program that follows starts another. */
+int beat_start(struct beat *beat, int fd, struct err *e);
+void beat_stop(struct beat *beat); /* accepts a zeroed beat */
+
+struct beat_watch {
+    uint64_t heard_ns;
+    bool warned;
+};
+
+enum beat_verdict { BEAT_ALIVE, BEAT_WARN, BEAT_LOST }; /* BEAT_WARN once for each silence */
+
+void beat_heard(struct beat_watch *watch);
+
+/* timeout_s of silence end a worker; 0: never. silent_s: since it was heard. */
+enum beat_verdict beat_judge(struct beat_watch *watch, double timeout_s, double *silent_s);
+
+#endif

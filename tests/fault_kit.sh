@@ -1,0 +1,195 @@
+# tests/fault_kit.sh - sourced after lib.sh and net.sh by tests of faults: a serving node, a run with it, and what must be
+# true however that ends.
+#
+#   serves NAME ARGUMENT...     a serving node on the loopback; $server, $port, NAME.log
+#   train ARGUMENT...           a short run; its status in $status, its document in out, what it said in err
+#   begin ARGUMENT...           a long one in the background ($caller); begun when it trains
+#   ended                       waits for it; $status, $took_ms since the last since
+#   says STATUS PATTERN WHAT
+#   tidy WHAT                   the server listens and has as many descriptors as at first, and no worker is there
+#
+# Servers and proxies are killed at the end of the test, one by one.
+# shellcheck shell=sh
+# shellcheck disable=SC2034 # variables are for the test
+json_at="$(dirname "$DDPBENCH")/tests/json_at"
+proxy="$(dirname "$DDPBENCH")/tests/proxy"
+knock="$(dirname "$DDPBENCH")/tests/knock"
+for program in "$json_at" "$proxy" "$knock"; do
+    [ -x "$program" ] || skip_all "$program is not built"
+done
+cd "$scratch" || exit 99
+export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
+mine=
+# shellcheck disable=SC2317 # called by the trap
+clean_up()
+{
+    for process in $mine; do
+        kill -CONT "$process" 2>/dev/null
+        kill "$process" 2>/dev/null
+    done
+    wait
+    [ ! -d "$(testnet folder)" ] || net_down
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+(umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)
+quick='--model shakespeare-char --batch 1 --seq 32 --warmup 1 --threads 1 --no-baseline --no-floor'
+
+now_ms()
+{
+    echo $(($(date +%s%N) / 1000000))
+}
+
+since()
+{
+    since=$(now_ms)
+}
+
+# until_holds COMMAND... - for fifteen seconds
+until_holds()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -le 300 ] || return 1
+        sleep 0.05
+    done
+}
+
+value()
+{
+    "$json_at" "$1" "$2"
+}
+
+serves()
+{
+    name=$1
+    shift
+    : >"$name.log"
+    XDG_STATE_HOME="$scratch/state.$name" "$DDPBENCH" serve --port 0 --key-file key --threads 1 "$@" 2>"$name.log" &
+    server=$!
+    log=$name.log
+    mine="$mine $server"
+    until_holds grep -q 'on port' "$log"
+    port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' "$log")
+    peer=127.0.0.1:$port
+    fds_first=
+}
+
+# wire RULE... - a proxy to the server, with a control pipe in ./rules; peers are called through it from now on
+wire()
+{
+    [ -p rules ] || mkfifo rules
+    rm -f wire.port
+    "$proxy" --control rules wire.port 127.0.0.1 "$port" "$@" 2>wire.log &
+    wire=$!
+    mine="$mine $wire"
+    until_holds test -s wire.port
+    peer=127.0.0.1:$(cat wire.port)
+}
+
+unwire()
+{
+    kill $wire
+    wait $wire 2>/dev/null
+    peer=127.0.0.1:$port
+}
+
+call()
+{
+    # shellcheck disable=SC2086 # several words
+    XDG_STATE_HOME="$scratch/state" exec "$DDPBENCH" $quick --peer-timeout 5 --results-dir "$scratch/cut" --json "$@"
+}
+
+train()
+{
+    status=0
+    (call --peers "$peer" --test-this-host --key-file key "$@") >out 2>err || status=$?
+}
+
+# ticks_of PROCESS - processor time in hundredths of a second
+ticks_of()
+{
+    sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
+}
+
+# Warm-up and first steps take much less than this second; a sanitizer makes them longer.
+# shellcheck disable=SC2317 # called by until_holds
+has_trained()
+{
+    enough=100
+    [ -z "${SANITIZER-}" ] || enough=300
+    [ $(($(ticks_of "$caller") - ticks_first)) -ge $enough ]
+}
+
+begin()
+{
+    : >err
+    call "$@" >out 2>err &
+    caller=$!
+    mine="$mine $caller"
+    until_holds grep -q '^plan' err
+    ticks_first=$(ticks_of "$caller")
+    until_holds has_trained
+}
+
+begin_with_peer()
+{
+    begin --steps 100000 --peers "$peer" --test-this-host --key-file key "$@"
+}
+
+ended()
+{
+    status=0
+    wait "$caller" || status=$?
+    took_ms=$(($(now_ms) - since))
+}
+
+says()
+{
+    is "$3: status" $status "$1"
+    holds "$3: $2" grep -Eq -- "$2" err
+    grep -Eq -- "$2" err || sed 's/^/# /' err
+}
+
+# in_time WHAT LEAST MOST - of milliseconds
+in_time()
+{
+    if [ -n "${SANITIZER-}" ]; then
+        skip "$1: in time" 'a sanitizer is slower'
+    else
+        holds "$1: after $2 to $3 ms ($took_ms)" test $took_ms -ge "$2" -a $took_ms -le "$3"
+    fi
+}
+
+worker_of()
+{
+    ps -o pid= --ppid "$1" | awk 'NR == 1 { print $1 }'
+}
+
+# shellcheck disable=SC2317
+idle()
+{
+    [ -z "$(worker_of "$server")" ] &&
+        [ "$(grep -c 'session with .*: rank [0-9]* of' "$log")" -eq "$(grep -c 'session with [^ ]* ended' "$log")" ]
+}
+
+fds_of()
+{
+    # shellcheck disable=SC2012 # names are numbers
+    ls "/proc/$1/fd" | wc -l
+}
+
+# The first call sets the number of descriptors that later ones compare with.
+tidy()
+{
+    holds "$1: no worker stays" until_holds idle
+    holds "$1: the server goes on" kill -0 "$server"
+    tries=0
+    while [ -n "$fds_first" ] && [ "$(fds_of "$server")" -gt "$fds_first" ] && [ $tries -lt 140 ]; do # strangers go after 5 s
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    [ -n "$fds_first" ] && is "$1: nor a descriptor" "$(fds_of "$server")" "$fds_first"
+    fds_first=$(fds_of "$server")
+}

@@ -1,0 +1,48 @@
+# Runs that are ended by hand on either side, and a node at a tenth of the speed, which is waited for.
+. "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/net.sh"
+. "$TOP_SRCDIR/tests/fault_kit.sh"
+
+serves b
+# --- Ctrl-C on either side ---
+begin_with_peer
+kill -INT "$caller"
+since
+ended
+is 'Ctrl-C here' $status 130
+is 'interrupted' "$(value out status)" interrupted
+holds 'what was measured is kept' test "$(value out saved)" != null
+in_time 'Ctrl-C here' 0 3000
+tidy 'Ctrl-C here'
+begin_with_peer
+worker=$(worker_of "$server")
+kill -INT "$server"
+since
+server_status=0
+wait "$server" || server_status=$?
+is 'Ctrl-C there: the server' $server_status 130
+ended
+says 75 '127.0.0.1.*at step [0-9]+' 'Ctrl-C there'
+in_time 'Ctrl-C there' 0 3000
+holds 'what was measured is kept here' test "$(value out saved)" != null
+holds 'no worker is left there' until_holds test ! -d "/proc/$worker"
+
+# --- a tenth of the speed, in turns of a second: silence of 0.9 s at a time is slowness ---
+serves slow --peer-timeout 4
+call --peer-timeout 4 --steps 6 --peers "$peer" --test-this-host --key-file key >out 2>err &
+caller=$!
+mine="$mine $caller"
+until_holds grep -q '^plan' err
+worker=$(worker_of "$server")
+while kill -STOP "$worker" 2>/dev/null; do
+    sleep 0.9
+    kill -CONT "$worker" 2>/dev/null
+    sleep 0.1
+done
+since
+ended
+is 'a slow node is measured' $status 0
+is 'all its steps' "$(value out nodes.1.summary.step_s.n)" 6
+is 'and nothing is said of silence' "$(grep -c 'no sign of life' err)" 0
+tidy 'a slow node'
+finish
