@@ -321,12 +321,12 @@ static void tell_stalls(struct job *job)
     if (stalls.n == 0)
         return;
     const struct run_sample *s = &run->sample[stalls.first];
-    notes_add(&job->notes,
-              "step %d stood still: it took %.3g s, %.3g s of them waiting for another rank%s; such steps are marked "
-              "and kept, "
-              "and medians do not feel a few of them",
-              stalls.first, s->step_s, run->options.world > 1 ? s->exposed_s : 0,
-              stalls.n == 1 ? "" : ", and it was not the only one");
+    double exposed_s = run->options.world > 1 ? s->exposed_s : 0, agree_s = run->options.world > 1 ? s->agree_s : 0;
+    notes_add(
+        &job->notes,
+        "step %d stood still: it took %.3g s, %.3g s of them waiting for another rank, and %.3g s passed around it%s; "
+        "such steps are marked and kept",
+        stalls.first, s->step_s, exposed_s, agree_s, stalls.n == 1 ? "" : ", and it was not the only one");
 }
 
 /* What makes the figures of this run doubtful, in words. */

@@ -63,16 +63,25 @@ struct record_halves record_halves(const struct run *run)
     return h;
 }
 
+/* From the start of a step to the start of the next, but for what is no training. */
+static double pace(const struct run *run, int step)
+{
+    const struct run_sample *s = &run->sample[step];
+    return s->step_s + (run->options.world > 1 ? s->agree_s : 0);
+}
+
 struct record_stalls record_stalls(const struct run *run)
 {
     int n = record_good_steps(run);
     struct record_stalls stalls = {.limit_s = NAN};
     struct record_column c = record_column_make(n);
+    for (int i = 0; i < n && c.value; i++)
+        c.value[i] = pace(run, i);
     if (n >= 3 && c.value) {
-        double median_s = record_strided(&c, &run->sample->step_s, sizeof *run->sample / sizeof(double), n).median;
+        double median_s = record_column_summary(&c, n).median;
         stalls.limit_s = fmax(2 * median_s, median_s + 1);
         for (int i = 0; i < n; i++)
-            if (run->sample[i].step_s > stalls.limit_s && stalls.n++ == 0)
+            if (pace(run, i) > stalls.limit_s && stalls.n++ == 0)
                 stalls.first = i;
     }
     free(c.value);
@@ -89,12 +98,14 @@ static void add_stalls(json_t *root, const struct run *run)
     json_t *list = json_array();
     for (int i = 0; i < record_good_steps(run); i++) {
         const struct run_sample *s = &run->sample[i];
-        if (s->step_s <= stalls.limit_s)
+        bool several = run->options.world > 1;
+        if (pace(run, i) <= stalls.limit_s)
             continue;
         json_t *o = json_object();
         record_set(o, "step", json_integer(i));
         record_set(o, "step_s", json_num(s->step_s));
-        record_set(o, "exposed_s", json_num(run->options.world > 1 ? s->exposed_s : 0));
+        record_set(o, "exposed_s", json_num(several ? s->exposed_s : 0));
+        record_set(o, "agree_s", json_num(several ? s->agree_s : 0));
         json_array_append_new(list, o);
     }
     record_set(root, "stalls", list);

@@ -99,6 +99,14 @@ static uint64_t checksum(const void *words, size_t n)
     return h;
 }
 
+static int agree(struct run *run, int number, const struct team_word *mine, struct err *e)
+{
+    uint64_t from = clock_now_ns();
+    int result = team_agree(run->options.team, (uint32_t)number, mine, e);
+    run->agreeing_s += clock_seconds(from, clock_now_ns());
+    return result;
+}
+
 enum decision { GO_ON, FLOOR, ENOUGH };
 
 /* What rank 0 wishes, unless some rank was asked to stop. */
@@ -110,7 +118,7 @@ static int decide(struct run *run, int number, enum decision wish, enum decision
     if (!team)
         return 0;
     uint64_t start = clock_now_ns();
-    if (team_agree(team, (uint32_t)number, &mine, e))
+    if (agree(run, number, &mine, e))
         return -1;
     run->agree_s = fmin(run->agree_s, clock_seconds(start, clock_now_ns())); /* fmin(NaN, x) is x */
     *decision = (enum decision)team->word[0].wish;
@@ -155,7 +163,7 @@ static int conclude(struct run *run, int number, struct run_sample *s, struct er
         struct team_word mine = {.loss = s->loss};
         if (verify)
             mine.checksum = checksum(run->net.param, run->net.layout.params);
-        if (team_agree(team, (uint32_t)number, &mine, e))
+        if (agree(run, number, &mine, e))
             return -1;
         run->longest_step_s = fmax(run->longest_step_s, s->step_s); /* it contains waiting for the slowest */
         team_expect_step(team, run->longest_step_s);
@@ -328,6 +336,8 @@ static int timed_step(struct run *run, struct step_worker *w, struct err *e)
         run->net.param[0] += 1;
     if (conclude(run, run->n, &s, e))
         return -1;
+    s.agree_s = run->agreeing_s;
+    run->agreeing_s = 0;
     run->sample[run->n++] = s;
     return 0;
 }
@@ -335,6 +345,7 @@ static int timed_step(struct run *run, struct step_worker *w, struct err *e)
 static int step_by_step(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
     double timed_s = 0;
+    bool fresh = true;
     uint64_t start = clock_now_ns();
     for (;;) {
         enum decision next;
@@ -345,6 +356,9 @@ static int step_by_step(struct run *run, struct step_worker *w, const struct rep
             return -1;
         if (next == ENOUGH)
             return 0;
+        if (fresh) /* others may have come later from whatever was before */
+            run->agreeing_s = 0;
+        fresh = next == FLOOR;
         if (next == FLOOR) {
             if (run->floor_n < RUN_FLOOR_MAX)
                 run->floor_s[run->floor_n++] = step_floor(w);

@@ -95,6 +95,7 @@ struct run_sample {
     double cpu_s;           /* processor time of the communication thread for them; NaN: not told */
     double hidden_update_s; /* part of optimizer_s: while buckets were still on their way */
     double sent_bytes;      /* to the next rank, as the kernel counts; NaN: unknown */
+    double agree_s;         /* outside the step: agreeing with the others before and after it */
 };
 
 /* Of a bucket in a step: instants from the start of the step, then durations, which add up to end - start. What the
@@ -167,6 +168,7 @@ struct run {
     int buckets;
     struct reduce_bucket *bucket; /* [buckets] */
     double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */
+    double agreeing_s;            /* with others, since it was last set to 0 */
     double longest_step_s;        /* of any rank so far: how long to wait for one is a multiple of it */
     int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
     double alone_s[RUN_ALONE_MAX];
