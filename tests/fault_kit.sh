@@ -17,7 +17,7 @@ knock="$(dirname "$DDPBENCH")/tests/knock"
 for program in "$json_at" "$proxy" "$knock"; do
     [ -x "$program" ] || skip_all "$program is not built"
 done
-cd "$scratch" || exit 99
+cd "${scratch:?}" || exit 99
 export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
 mine=
 # shellcheck disable=SC2317 # called by the trap
@@ -90,8 +90,8 @@ wire()
 
 unwire()
 {
-    kill $wire
-    wait $wire 2>/dev/null
+    kill "$wire"
+    wait "$wire" 2>/dev/null
     peer=127.0.0.1:$port
 }
 
@@ -107,21 +107,6 @@ train()
     (call --peers "$peer" --test-this-host --key-file key "$@") >out 2>err || status=$?
 }
 
-# ticks_of PROCESS - processor time in hundredths of a second
-ticks_of()
-{
-    sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
-}
-
-# Warm-up and first steps take much less than this second; a sanitizer makes them longer.
-# shellcheck disable=SC2317 # called by until_holds
-has_trained()
-{
-    enough=100
-    [ -z "${SANITIZER-}" ] || enough=300
-    [ $(($(ticks_of "$caller") - ticks_first)) -ge $enough ]
-}
-
 begin()
 {
     : >err
@@ -129,8 +114,7 @@ begin()
     caller=$!
     mine="$mine $caller"
     until_holds grep -q '^plan' err
-    ticks_first=$(ticks_of "$caller")
-    until_holds has_trained
+    works "$caller" 1 # warm-up and the first steps take much less
 }
 
 begin_with_peer()
@@ -147,7 +131,7 @@ ended()
 
 says()
 {
-    is "$3: status" $status "$1"
+    is "$3: status" "$status" "$1"
     holds "$3: $2" grep -Eq -- "$2" err
     grep -Eq -- "$2" err || sed 's/^/# /' err
 }
@@ -158,7 +142,7 @@ in_time()
     if [ -n "${SANITIZER-}" ]; then
         skip "$1: in time" 'a sanitizer is slower'
     else
-        holds "$1: after $2 to $3 ms ($took_ms)" test $took_ms -ge "$2" -a $took_ms -le "$3"
+        holds "$1: after $2 to $3 ms ($took_ms)" test "$took_ms" -ge "$2" -a "$took_ms" -le "$3"
     fi
 }
 

@@ -27,7 +27,7 @@ unwire
 fault()
 {
     wire
-    begin_with_peer
+    begin_with_peer --seed 1
     since
     echo "$1" >rules
     ended

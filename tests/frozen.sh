@@ -41,14 +41,14 @@ is 'all steps are kept' "$(value out samples)" 40
 
 # --- nodes that serve ---
 serves b --peer-timeout 5
-begin_with_peer
+begin_with_peer --seed 1
 worker=$(worker_of "$server")
 frozen "$worker" 'a stopped worker' '127.0.0.1.*rank 1.*at step [0-9]+: .*no sign of life from (what works|the worker)' \
     'no sign of life from what works on 127.0.0.1'
 holds 'its worker is gone' until_holds test ! -d "/proc/$worker"
 tidy 'a stopped worker'
 
-begin_with_peer
+begin_with_peer --seed 1
 frozen "$server" 'a stopped server' '127.0.0.1.*rank 1.*at step [0-9]+: no sign of life from 127.0.0.1.* for [56] s'
 kill -CONT "$server"
 tidy 'a stopped server'
@@ -62,7 +62,7 @@ is 'a peer stopped for two seconds' $status 0
 is 'one step stood still there' "$(value out stalls)" 1
 tidy 'a peer stopped for two seconds'
 
-begin_with_peer
+begin_with_peer --seed 1
 worker=$(worker_of "$server")
 kill -STOP "$caller"
 since

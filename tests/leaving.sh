@@ -5,7 +5,7 @@
 
 serves b
 # --- Ctrl-C on either side ---
-begin_with_peer
+begin_with_peer --seed 1
 kill -INT "$caller"
 since
 ended
@@ -14,7 +14,7 @@ is 'interrupted' "$(value out status)" interrupted
 holds 'what was measured is kept' test "$(value out saved)" != null
 in_time 'Ctrl-C here' 0 3000
 tidy 'Ctrl-C here'
-begin_with_peer
+begin_with_peer --seed 1
 worker=$(worker_of "$server")
 kill -INT "$server"
 since

@@ -3,6 +3,7 @@
 #   . "$TOP_SRCDIR/tests/lib.sh"
 #   is    "exit status of an unknown model" "$status" 64
 #   holds "the sentence names the file"     grep -q missing.bin "$scratch/err"
+#   works "$process" 1
 #   finish
 #
 # $scratch is a folder of the test's own, removed at its end. A test that cannot run here says why and stops
@@ -62,6 +63,27 @@ skip_all()
 {
     echo "1..0 # SKIP $1"
     exit 0
+}
+
+# works PROCESS SECONDS - until it has used so much processor time from now on, however busy the machine is; three times as
+# much under a sanitizer. False if it ends before, or is not at work within a minute.
+works()
+{
+    lib_ticks=$(($2 * 100))
+    [ -z "${SANITIZER-}" ] || lib_ticks=$((3 * lib_ticks))
+    lib_first=$(lib_ticks_of "$1")
+    lib_tries=0
+    while lib_now=$(lib_ticks_of "$1") && [ -n "$lib_now" ] && [ $lib_tries -lt 600 ]; do
+        [ $((lib_now - lib_first)) -lt $lib_ticks ] || return 0
+        lib_tries=$((lib_tries + 1))
+        sleep 0.1
+    done
+    return 1
+}
+
+lib_ticks_of()
+{
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }'
 }
 
 finish()

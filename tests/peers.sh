@@ -197,7 +197,7 @@ training()
 {
     begin "$@"
     until_holds grep -q '^plan' err
-    sleep 2
+    works $caller 1
 }
 
 worker_of()

@@ -202,9 +202,6 @@ workers_of()
     ps -o pid= --ppid "$1"
 }
 
-training_s=2
-[ -z "${SANITIZER-}" ] || training_s=6
-
 # begin RANKS BATCH - a long run; its process in $pid, its workers in $workers
 begin()
 {
@@ -217,7 +214,7 @@ begin()
         sleep 0.1
         tries=$((tries + 1))
     done
-    sleep $training_s
+    works $pid 1
     workers=$(workers_of $pid)
 }
 
