@@ -114,7 +114,7 @@ begin()
     caller=$!
     mine="$mine $caller"
     until_holds grep -q '^plan' err
-    works "$caller" 1 # warm-up and the first steps take much less
+    works "$caller" 0.6 # warm-up and the first steps take much less
 }
 
 begin_with_peer()
@@ -176,4 +176,43 @@ tidy()
     done
     [ -n "$fds_first" ] && is "$1: nor a descriptor" "$(fds_of "$server")" "$fds_first"
     fds_first=$(fds_of "$server")
+}
+
+# frozen PROCESS WHAT PATTERN [TEXT] - of a run that has begun; with --peer-timeout 5
+frozen()
+{
+    mine="$mine $1"
+    since
+    kill -STOP "$1"
+    ended
+    says 75 "$3" "$2"
+    in_time "$2" 4000 8500
+    holds "$2: warned of before" grep -q "warning: ${4:-no sign of life}.* for [34] s; giving up after 5 s" err
+    is "$2: failed" "$(value out status)" failed
+    holds "$2: what was measured is kept" test "$(value out saved)" != null
+}
+
+# stood_still WHAT - one step did, in the exchange or right after it; on a busy machine others may have, too
+stood_still()
+{
+    for i in $(seq 0 $(($(value out stalls) - 1))); do
+        echo "$(value out "stalls.$i.exposed_s") $(value out "stalls.$i.agree_s")"
+    done >stalls
+    # shellcheck disable=SC2016 # awk's own
+    holds "$1: one step waited for that long" awk '{ print } $1 + $2 > 1.5 && $1 + $2 < 9 { n++ } END { exit !n }' stalls
+    holds "$1: it is told" grep -q 'warning: step [0-9]* stood still' err
+}
+
+# fault RULE WHAT - in the middle of a run
+fault()
+{
+    wire
+    begin_with_peer --seed 1
+    since
+    echo "$1" >rules
+    ended
+    holds "$2: it happened" grep -Eq 'proxy: connection' wire.log
+    is "$2: failed" "$(value out status)" failed
+    is "$2: error.code" "$(value out error.code)" $status
+    unwire
 }

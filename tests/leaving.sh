@@ -12,7 +12,7 @@ ended
 is 'Ctrl-C here' $status 130
 is 'interrupted' "$(value out status)" interrupted
 holds 'what was measured is kept' test "$(value out saved)" != null
-in_time 'Ctrl-C here' 0 3000
+in_time 'Ctrl-C here' 0 4800
 tidy 'Ctrl-C here'
 begin_with_peer --seed 1
 worker=$(worker_of "$server")
@@ -23,7 +23,7 @@ wait "$server" || server_status=$?
 is 'Ctrl-C there: the server' $server_status 130
 ended
 says 75 '127.0.0.1.*at step [0-9]+' 'Ctrl-C there'
-in_time 'Ctrl-C there' 0 3000
+in_time 'Ctrl-C there' 0 4800
 holds 'what was measured is kept here' test "$(value out saved)" != null
 holds 'no worker is left there' until_holds test ! -d "/proc/$worker"
 

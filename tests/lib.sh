@@ -69,7 +69,7 @@ skip_all()
 # much under a sanitizer. False if it ends before, or is not at work within a minute.
 works()
 {
-    lib_ticks=$(($2 * 100))
+    lib_ticks=$(echo "$2" | awk '{ print int(100 * $1) }')
     [ -z "${SANITIZER-}" ] || lib_ticks=$((3 * lib_ticks))
     lib_first=$(lib_ticks_of "$1")
     lib_tries=0
