@@ -197,16 +197,16 @@ stood_still()
 {
     for i in $(seq 0 $(($(value out stalls) - 1))); do
         echo "$(value out "stalls.$i.exposed_s") $(value out "stalls.$i.agree_s")"
-    done >stalls
+    done >waits
     # shellcheck disable=SC2016 # awk's own
-    holds "$1: one step waited for that long" awk '{ print } $1 + $2 > 1.5 && $1 + $2 < 9 { n++ } END { exit !n }' stalls
+    holds "$1: one step waited for that long" awk '{ print } $1 + $2 > 1.5 && $1 + $2 < 9 { n++ } END { exit !n }' waits
     holds "$1: it is told" grep -q 'warning: step [0-9]* stood still' err
 }
 
 # fault RULE WHAT - in the middle of a run
 fault()
 {
-    wire
+    wire "any up delay 0"
     begin_with_peer --seed 1
     since
     echo "$1" >rules
