@@ -70,7 +70,7 @@ tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tes
 CHECK_TESTS += tests/check_throttle
 CHECK_TESTS += tests/check_link tests/check_record_link
 tests_check_record_link_SOURCES = tests/check_record_link.c tests/tree.c tests/tree.h cli/record_link.c cli/link_end.c cli/output.c \
-	cli/options.c
+	cli/options.c cli/compute.c
 tests_check_link_SOURCES = tests/check_link.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_address tests/check_keys tests/check_session tests/check_tls
 tests_check_keys_SOURCES = tests/check_keys.c tests/scratch.c tests/scratch.h
