@@ -179,7 +179,8 @@ START_TEST(allreduce)
     strcpy(t->order.work, "tcp");
     t->order.bytes = 497759232;
     times[0][0] = 4.2295;
-    t->end[0] = (struct link_result){.n = 1, .time_s = times[0], .sent_bytes = 497759232, .cpu_s = 0.497759232, .wrong = 2};
+    t->end[0] =
+        (struct link_result){.n = 1, .time_s = times[0], .sent_bytes = 497759232, .cpu_s = 0.497759232, .wrong = 2};
     t->end[1] = (struct link_result){.wrong = 3};
     record.allreduce = true;
     json_t *d = record_link_json(&record);
@@ -201,7 +202,8 @@ static void put_rates(struct link_survey *s, const double *rates, int n)
         s->trial[i].order.kind = LINK_STREAM;
         s->trial[i].order.mode = LINK_DUPLEX;
         for (int end = 0; end < 2; end++)
-            s->trial[i].end[end] = (struct link_result){.window_s = 1, .window_bytes = (uint64_t)rates[i] + (uint64_t)end};
+            s->trial[i].end[end] =
+                (struct link_result){.window_s = 1, .window_bytes = (uint64_t)rates[i] + (uint64_t)end};
     }
 }
 
@@ -302,8 +304,8 @@ START_TEST(ends_travel)
     json_decref(m);
     json_decref(root);
     /* of a peer that says nonsense nothing remains */
-    m = json_pack("{s:i, s:s, s:i, s:i}", "threads", -4, "interface", "a\x1b[2Jname that is far too long", "cpu", 5, "mtu_bytes",
-                  -9);
+    m = json_pack("{s:i, s:s, s:i, s:i}", "threads", -4, "interface", "a\x1b[2Jname that is far too long", "cpu", 5,
+                  "mtu_bytes", -9);
     link_end_hear(&heard, m);
     ck_assert_int_eq(heard.threads, 1);
     ck_assert(!strchr(heard.interface, 0x1b));

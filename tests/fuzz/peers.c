@@ -7,7 +7,7 @@
  *
  *     clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -I. -Ibuild tests/fuzz/peers.c comm/wire.c \
  *         comm/greeting.c comm/datalink.c comm/peer_list.c comm/peer_text.c comm/code.c comm/crypto.c comm/wait.c \
- *         base/err.c base/json.c -ljansson -lcrypto -o fuzz-peers
+ *         comm/link_order.c base/err.c base/json.c -ljansson -lcrypto -o fuzz-peers
  *     mkdir -p found && ./fuzz-peers -max_len=4000 found tests/fuzz/corpus-peers
  *
  * `make check` replays the corpus and near misses of it through tests/fuzz/replay.c.
@@ -19,6 +19,7 @@
 #include "comm/code.h"
 #include "comm/datalink.h"
 #include "comm/greeting.h"
+#include "comm/link_order.h"
 #include "comm/peer_list.h"
 #include "comm/peer_text.h"
 #include "comm/wire.h"
@@ -39,6 +40,30 @@ static void require_clean(const char *text, size_t size)
         require((unsigned char)*c >= 0x20 && *c != 0x7f, "no control character is left");
 }
 
+/* What a message says about a link is within bounds, or refused. */
+static void link_messages(const json_t *message)
+{
+    struct link_order order = {.kind = LINK_STREAM}, read;
+    struct link_result result;
+    struct err e = {0};
+    if (link_order_read(&read, message, &e) == 0) {
+        require(read.bytes <= LINK_BYTES_MAX && read.repeats >= 0 && read.repeats <= LINK_REPEATS_MAX,
+                "an order is small");
+        require(read.warmup_s >= 0 && read.window_s <= LINK_WINDOW_MAX_S && read.threads[1] <= LINK_THREADS_MAX,
+                "and short");
+    } else {
+        require(e.code == ERR_PROTOCOL, "a bad order is an error of the protocol");
+    }
+    if (link_result_read(&result, &order, message, &e) == 0) {
+        require(result.n <= LINK_REPEATS_MAX, "an answer has no more times than can be");
+        for (int i = 0; i < result.n; i++)
+            require(result.time_s[i] >= 0, "a time is none below 0");
+        link_result_fini(&result);
+    } else {
+        require(!result.time_s, "a refused answer holds nothing");
+    }
+}
+
 /* In two pieces, as a network cuts them. */
 static void messages(const uint8_t *bytes, size_t n)
 {
@@ -52,6 +77,7 @@ static void messages(const uint8_t *bytes, size_t n)
             require(json_is_object(message), "a message is an object");
             wire_text(message, "text", text, sizeof text);
             require_clean(text, sizeof text);
+            link_messages(message);
             json_decref(message);
         }
         if (half == 0 && result == 0)
