@@ -34,6 +34,7 @@ struct request {
     char folder[PATH_MAX];
     struct predict_source source, partner;
     struct predict_ask ask;
+    struct heat heat;
 };
 
 /* ---- numbers on the command line ---- */
@@ -138,6 +139,14 @@ static int load(struct request *r, struct predict_source *source, const char *na
     return d ? use_document(r, source, d, path, e) : -1;
 }
 
+static int load_profile(struct request *r, const char *path, struct err *e)
+{
+    json_t *d = runs_read(path, e);
+    int result = d ? predict_source_torch(&r->source, d, path, e) : -1;
+    json_decref(d);
+    return result;
+}
+
 /* No run was named and no step stated. */
 static int search_run(struct request *r, struct err *e)
 {
@@ -169,6 +178,11 @@ static int find_source(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "--step-s states what a run would tell: give one of the two");
     if (isfinite(p->bytes) && r->run)
         return err_set(e, ERR_USAGE, "--bytes states what the run %.100s tells: give one of the two", r->run);
+    if (p->profile && (r->run || p->step_s || p->model || isfinite(p->bytes) || p->partner || p->overlap))
+        return err_set(e, ERR_USAGE,
+                       "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it alone");
+    if (p->profile)
+        return load_profile(r, p->profile, e);
     if (r->run && strcmp(r->run, "last") != 0)
         return load(r, &r->source, r->run, e);
     if (!p->step_s)
@@ -243,6 +257,9 @@ static int prepare(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--overlap buckets needs a run, whose gradients have instants; with --step-s nothing "
                        "overlaps");
+    if (p->heat && heat_parse(&r->heat, p->heat, e))
+        return -1;
+    r->ask.heat = p->heat ? &r->heat : NULL;
     if (parse_counts(&r->ask, p->nodes ? p->nodes : "2", e) || find_source(r, e) || find_partner(r, e) ||
         find_link(r, e))
         return -1;
@@ -298,7 +315,7 @@ int cmd_predict(const struct invocation *in)
     if (r.options.help || r.options.version)
         return output_help(in, &r.options, OPTIONS_PREDICT,
                            "What more nodes would bring: [RUN|last] is a run of one node, by default the newest.\n");
-    if (store_folder(r.folder, sizeof r.folder, r.options.results_dir, &e))
+    if (store_place(r.folder, sizeof r.folder, r.options.results_dir, &e))
         return output_fail(in, &e);
     json_t *d = output_document();
     int result;

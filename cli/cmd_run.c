@@ -30,6 +30,7 @@
 #include "probe/probe.h"
 #include "report/store.h"
 #include "report/table.h"
+#include "report/table_predict.h"
 
 #define RATE_SECONDS 0.5
 #define SHORT_SHARE 0.03  /* of the time of an emulated link */
@@ -99,7 +100,9 @@ struct job { /* one run of the command, from the request to the printed result *
     bool executed;
     struct counters before, after;
     char started[21];
-    struct err err; /* what ended the run; code 0: nothing */
+    json_t *prediction;     /* of a run with peers, made before it; NULL: none */
+    struct err unpredicted; /* why */
+    struct err err;         /* what ended the run; code 0: nothing */
 };
 
 /* Tells the notes that came since the last time. */
@@ -213,6 +216,29 @@ static int join(struct job *s, struct err *e)
     return 0;
 }
 
+/* What this run will be, as far as it was measured before: the alone run and the link are older than this one. */
+static void predict_first(struct job *s)
+{
+    char folder[PATH_MAX];
+    struct err *e = &s->unpredicted;
+    if (s->run.options.rank > 0 || s->ranks.peers.list.n == 0)
+        return;
+    if (s->options.emulate)
+        err_set(e, ERR_USAGE, "the link is emulated, and was measured as it is");
+    else if (s->options.compute.replay)
+        err_set(e, ERR_USAGE, "computing is replayed");
+    else if (s->run.unequal)
+        err_set(e, ERR_USAGE, "unequal shares are not predicted before a run");
+    else if (store_place(folder, sizeof folder, s->options.results_dir, e) == 0)
+        s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, e);
+    if (!s->prediction)
+        return;
+    char *line = table_prediction_line(s->prediction);
+    if (line)
+        output_say("predicted: %s", line);
+    free(line);
+}
+
 /* A place that takes no result is told before the run and not only after it. */
 static void doubt_folder(struct job *s)
 {
@@ -260,7 +286,10 @@ static int prepare(struct job *s, struct err *e)
         o->save = NULL;
     if (s->options.compute.replay)
         o->replay = &s->replay;
-    if (run_plan(&s->run, o, &s->notes, e) || load_replay(s, e) || join(s, e))
+    if (run_plan(&s->run, o, &s->notes, e) || load_replay(s, e))
+        return -1;
+    predict_first(s);
+    if (join(s, e))
         return -1;
     gemm_set_threads(o->threads);
     if (!o->replay && probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
@@ -439,7 +468,10 @@ static json_t *document(struct job *s)
     r.usable_cpus = json_incref(json_object_get(r.machine, "usable_cpus"));
     json_t *d = record_json(&r);
     if (d)
-        predict_run_add(d, NULL, NULL);
+        predict_run_add(d, s->prediction, s->unpredicted.code ? s->unpredicted.text : NULL);
+    else
+        json_decref(s->prediction);
+    s->prediction = NULL;
     json_decref(r.machine);
     json_decref(r.blas);
     json_decref(r.usable_cpus);

@@ -21,6 +21,8 @@ enum { LARGE = 64 };
 
 static const char no_spread[] = "stated numbers have no spread";
 
+static const char no_tokens[] = "the profile does not say how many tokens a step has";
+
 static void set(json_t *o, const char *key, json_t *value)
 {
     json_object_set_new(o, key, value);
@@ -187,7 +189,10 @@ static int add_inverse(json_t *root, const struct predict_ask *ask, const struct
     }
     if (inverse_tokens(s, ask->target, &tokens, e) || inverse_accum(s, ask->target, &accum, e))
         return -1;
-    add_inverse_value(root, o, "tokens_per_node", tokens, "no number of tokens does it: the most that was tried");
+    if (ask->source->torch)
+        json_unknown(root, o, "tokens_per_node", "inverse.tokens_per_node", no_tokens);
+    else
+        add_inverse_value(root, o, "tokens_per_node", tokens, "no number of tokens does it: the most that was tried");
     add_inverse_value(root, o, "accum", accum, "no accumulation does it: 1024 micro-batches");
     return 0;
 }
@@ -286,6 +291,32 @@ static int add_shares(json_t *root, const struct scenario *s, struct err *e)
     return result;
 }
 
+/* At the start and at each point of the trajectory. */
+static int add_heat(json_t *root, const struct predict_ask *ask, const struct scenario *s, struct err *e)
+{
+    json_t *list = json_array();
+    set(root, "heat", list);
+    for (int i = -1; i < ask->heat->n; i++) {
+        struct scenario hot = *s;
+        struct outcome out;
+        char path[32];
+        double time_s = i < 0 ? 0 : ask->heat->time_s[i];
+        hot.heat_scale = heat_factor(ask->heat, time_s);
+        if (scenario_run(&hot, &out, e))
+            return -1;
+        json_t *o = json_object();
+        json_array_append_new(list, o);
+        snprintf(path, sizeof path, "heat[%d]", i + 1);
+        set(o, "time_s", json_num(time_s));
+        set(o, "factor", json_num(hot.heat_scale));
+        set(o, "alone_s", json_num(out.alone_s));
+        set_estimate(root, o, "step_s", path, out.step_s);
+        set_estimate(root, o, "speedup", path, out.speedup);
+        set(o, "verdict", json_string(verdict_name(outcome_verdict(&out))));
+    }
+    return 0;
+}
+
 static void add_goal(json_t *root, const struct predict_ask *ask, const struct outcome *out, int nodes)
 {
     double steps = (double)ask->goal_steps, ratio = out->tokens / out->baseline_tokens;
@@ -306,7 +337,7 @@ static void add_goal(json_t *root, const struct predict_ask *ask, const struct o
 /* Of the smallest number of nodes above one. */
 int predict_add_details(json_t *root, const struct predict_ask *ask, struct err *e)
 {
-    static const char *const names[] = {"inverse", "changes", "curve", "variance", "shares", "goal"};
+    static const char *const names[] = {"inverse", "changes", "curve", "variance", "shares", "goal", "heat"};
     const char *why = NULL;
     int nodes = 0;
     for (int i = 0; i < ask->counts; i++)
@@ -332,10 +363,18 @@ int predict_add_details(json_t *root, const struct predict_ask *ask, struct err 
         add_goal(root, ask, &out, nodes);
     else
         json_unknown(root, root, "goal", "goal", "no --goal-steps");
+    if (!ask->heat)
+        json_unknown(root, root, "heat", "heat", "no --heat");
+    else if (add_heat(root, ask, &s, e))
+        return -1;
     if (ask->source->stated) {
         json_unknown(root, root, "curve", "curve", "a stated step has no tokens");
         json_unknown(root, root, "variance", "variance", no_spread);
         return 0;
     }
-    return add_curve(root, &s, e) || add_variance(root, &s, e) ? -1 : 0;
+    if (ask->source->torch)
+        json_unknown(root, root, "curve", "curve", no_tokens);
+    else if (add_curve(root, &s, e))
+        return -1;
+    return add_variance(root, &s, e);
 }

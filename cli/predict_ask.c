@@ -12,6 +12,10 @@
 #include "cli/output.h"
 #include "cli/predict_answer.h"
 
+/* gloo under DistributedDataParallel: two all-reduces at a time, and what one of 4 bytes takes between two hosts. */
+enum { GLOO_IN_FLIGHT = 2 };
+#define GLOO_LAUNCH_S 0.22e-3
+
 enum { LARGE = 64, REPLICATES = 1000, REPLICATES_LEAST = 40, STEPS = 10 };
 
 static void set(json_t *o, const char *key, json_t *value)
@@ -74,8 +78,12 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
     s->partner = ask->partner ? &ask->partner->profile : NULL;
     s->partner_scale = ask->partner_scale;
     s->exact = ask->source->stated;
-    s->optimizer_by_bucket = ask->source->rows; /* as a run does it: with split per bucket */
+    s->optimizer_by_bucket = ask->optimizer_by_bucket ? ask->optimizer_by_bucket > 0 : ask->source->rows;
     s->seed = ask->seed;
+    if (ask->source->torch) {
+        s->in_flight = GLOO_IN_FLIGHT;
+        s->link.launch_s = GLOO_LAUNCH_S;
+    }
     s->steps = STEPS;
     s->replicates = nodes > LARGE ? REPLICATES * LARGE / nodes : REPLICATES;
     if (s->replicates < REPLICATES_LEAST)
@@ -90,10 +98,13 @@ static json_t *source_json(json_t *root, const struct predict_source *s)
         set(o, "run", output_string(s->path));
     else
         json_unknown(root, o, "run", "source.run", "the numbers were stated");
-    set(o, "model", *s->model ? json_string(s->model) : json_null());
+    set(o, "model", *s->model ? output_string(s->model) : json_null());
     set(o, "steps", json_integer(s->document ? s->profile.n : 0));
     if (s->document) {
-        set(o, "tokens_per_step", json_num(s->profile.tokens));
+        if (s->torch)
+            json_unknown(root, o, "tokens_per_step", "source.tokens_per_step", "the profile does not say");
+        else
+            set(o, "tokens_per_step", json_num(s->profile.tokens));
         set(o, "accum", json_integer(s->profile.accum));
         set(o, "threads", s->threads ? json_integer(s->threads) : json_null());
         set(o, "free_cores", json_integer(s->profile.free_cores));
@@ -108,7 +119,11 @@ static json_t *plan_json(const struct predict_ask *ask)
     json_t *o = json_object(), *list = json_array();
     predict_scenario(&two, ask, 2);
     double tokens = 2 * s->profile.tokens / s->profile.accum;
-    set(o, "schedule", json_string(!s->document ? "none" : s->schedule == SCHEDULE_SPLIT ? "split" : "ddp"));
+    set(o, "schedule",
+        json_string(!s->document                    ? "none"
+                    : s->torch                      ? "pytorch"
+                    : s->schedule == SCHEDULE_SPLIT ? "split"
+                                                    : "ddp"));
     set(o, "bytes", json_num(scenario_bytes(&two)));
     for (int b = 0; b < s->plan.n; b++)
         json_array_append_new(list,
@@ -179,6 +194,9 @@ static json_t *assumptions(const struct predict_ask *ask)
     assume(list, "slow steps of different nodes come independently");
     assume(list, "what the model leaves out spreads results by %g %%", SCENARIO_DISCREPANCY * 100);
     assume(list, "forward and backward grow with the tokens; the optimizer does not");
+    if (s->torch)
+        assume(list, "gloo keeps %d all-reduces under way and takes %g ms more for each; no core is free for them",
+               GLOO_IN_FLIGHT, GLOO_LAUNCH_S * 1e3);
     if (s->rows)
         assume(list, "every token of a step touches another row of the embedding: the most that there can be");
     return list;

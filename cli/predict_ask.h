@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "cli/predict_source.h"
+#include "predict/heat.h"
 #include "predict/scenario.h"
 
 enum { PREDICT_COUNTS_MAX = 64 };
@@ -31,8 +32,10 @@ struct predict_ask {
     const char *what_if;                   /* NULL: none */
     double target;                         /* speed-up of the inverse answers; 1: break-even */
     long goal_steps;                       /* 0: none */
+    const struct heat *heat;               /* NULL: none */
     uint64_t seed;
-    bool brief; /* nodes only: no inverse answers, changes, curve, variance */
+    int optimizer_by_bucket; /* 1 yes, -1 no, 0: as a run with this schedule does */
+    bool brief;              /* nodes only: no inverse answers, changes, curve, variance */
 };
 
 /* Adds to document: source, link, plan, assumptions, nodes and what else was asked. */

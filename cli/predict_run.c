@@ -30,6 +30,7 @@ void predict_run_add(json_t *d, json_t *made, const char *why)
 
 struct search {
     const struct run *run;
+    const char *peer; /* of a link that is looked for */
     char path[PATH_MAX];
     json_t *found;
 };
@@ -55,23 +56,56 @@ static bool visit(void *ctx, const char *path, const json_t *d)
     return false;
 }
 
-json_t *predict_run_before(const struct run *run, const char *folder, const json_t *link, struct err *e)
+static bool visit_link(void *ctx, const char *path, const json_t *d)
+{
+    struct search *s = ctx;
+    const char *kind = json_string_value(json_object_get(d, "kind"));
+    const char *peer = json_string_value(json_object_get(json_object_get(d, "peer"), "name"));
+    if (!kind || strcmp(kind, "link") != 0 || !peer || strcmp(peer, s->peer) != 0 ||
+        !json_is_number(json_object_get(json_object_get(d, "link"), "rate_bytes_per_s")))
+        return true;
+    snprintf(s->path, sizeof s->path, "%s", path);
+    s->found = json_incref((json_t *)d);
+    return false;
+}
+
+static int slowest_link(struct predict_link *link, const char *folder, const struct peer_list *peers, struct err *e)
+{
+    for (int i = 0; i < peers->n; i++) {
+        struct search search = {.peer = peers->peer[i].name};
+        struct link_model m;
+        if (runs_each(folder, visit_link, &search, e))
+            return -1;
+        if (!search.found)
+            return err_set(e, ERR_NO_INPUT, "the link to %.60s was not measured before (the link command does that)",
+                           search.peer);
+        int result = predict_source_link(&m, search.found, search.path, e);
+        json_decref(search.found);
+        if (result)
+            return -1;
+        if (i > 0 && link_model_rate(&m) >= link_model_rate(&link->model))
+            continue;
+        *link = (struct predict_link){.model = m, .origin = "measured"};
+        snprintf(link->name, sizeof link->name, "%.120s", search.path);
+    }
+    return 0;
+}
+
+json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, struct err *e)
 {
     struct search search = {.run = run};
     struct predict_source source = {0};
     struct predict_ask ask = {.source = &source, .partner_scale = 1, .seed = 1};
     const struct run_options *o = &run->options;
-    if (runs_each(folder, visit, &search, e))
+    ask.optimizer_by_bucket = o->update == RUN_UPDATE_BUCKET ? 1 : -1;
+    if (slowest_link(&ask.link, folder, peers, e) || runs_each(folder, visit, &search, e))
         return NULL;
     if (!search.found) {
-        err_set(e, ERR_NO_INPUT, "no saved run of this node alone with the same batch and threads");
+        err_set(e, ERR_NO_INPUT, "there is no saved run of this node alone with the same batch and threads");
         return NULL;
     }
     json_t *made = NULL;
-    ask.link.origin = "measured";
-    snprintf(ask.link.name, sizeof ask.link.name, "the link to the first peer");
-    if (predict_source_link(&ask.link.model, link, "the link's document", e) == 0 &&
-        predict_source_run(&source, search.found, search.path, o->schedule, o->bucket_mib, false, e) == 0)
+    if (predict_source_run(&source, search.found, search.path, o->schedule, o->bucket_mib, false, e) == 0)
         made = predict_member(&ask, o->world, e);
     if (made)
         json_object_set_new(made, "run", output_string(search.path));

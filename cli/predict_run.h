@@ -8,15 +8,16 @@
 #define CLI_PREDICT_RUN_H
 
 #include "base/json.h"
+#include "comm/peer_list.h"
 #include "ddp/run.h"
 
 /* Puts a prediction into the document: made if there is one (it is taken over), else of a twin if this was one node, else null
  * with why (NULL: nobody asked for one). Never fails: what cannot be predicted is null with a reason. */
 void predict_run_add(json_t *document, json_t *made, const char *why);
 
-/* Before a run with others. profile: the newest saved run of one node in folder that trained the same model with the same
- * batch, sequence, accumulation and threads; link: a document of the link command, borrowed. Returns what
- * predict_run_add() takes, or NULL with the reason in e. */
-json_t *predict_run_before(const struct run *run, const char *folder, const json_t *link, struct err *e);
+/* Before a run with others, on rank 0. The profile is the newest saved run of one node in folder that trained the same model
+ * with the same batch, sequence, accumulation and threads; the link the slowest of those that were measured last to each of the
+ * peers. Returns what predict_run_add() takes, or NULL with the reason in e. */
+json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, struct err *e);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
+#include "predict/simulate.h"
 #include "report/runs.h"
 
 static double number(const json_t *o, const char *a, const char *b)
@@ -200,6 +202,76 @@ int predict_source_run(struct predict_source *s, json_t *document, const char *p
     if (s->layout->wte < 0)
         return 0;
     return predict_source_plan(s, &s->other, schedule == SCHEDULE_SPLIT ? SCHEDULE_DDP : SCHEDULE_SPLIT, bucket_mib, e);
+}
+
+/* ---- a job of PyTorch ---- */
+
+/* Point of backward at which a parameter's gradient came: the median over steps; 1 for one that never did. */
+static double torch_point(const json_t *samples, size_t parameter, double *scratch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(samples); i++) {
+        const json_t *sample = json_array_get(samples, i);
+        const json_t *at = json_array_get(json_object_get(sample, "ready_s"), parameter);
+        double point = (json_is_number(at) ? json_number_value(at) : NAN) - number(sample, "forward_s", NULL);
+        point /= number(sample, "backward_s", NULL);
+        if (isfinite(point))
+            scratch[n++] = fmin(1, fmax(0, point));
+    }
+    return n ? stats_median(scratch, n) : 1;
+}
+
+static int torch_plan(struct predict_source *s, const char *path, struct err *e)
+{
+    const json_t *buckets = json_object_get(s->document, "buckets"), *samples = json_object_get(s->document, "samples");
+    size_t n = json_array_size(buckets), parameters = json_array_size(json_object_get(s->document, "parameters"));
+    if (n == 0 || n > SIM_BUCKETS_MAX)
+        return err_set(e, ERR_DATA, "%.300s has %zu buckets; a plan has 1 to %d", path, n, SIM_BUCKETS_MAX);
+    double *scratch = calloc(json_array_size(samples) + 1, sizeof *scratch);
+    if (!scratch || plan_init(&s->plan, (int)n, e)) {
+        free(scratch);
+        return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
+    }
+    int result = 0;
+    double before = 0;
+    for (size_t b = 0; b < n && result == 0; b++) {
+        const json_t *o = json_array_get(buckets, b), *members = json_object_get(o, "parameters");
+        double bytes = number(o, "bytes", NULL), ready = before;
+        for (size_t i = 0; i < json_array_size(members); i++) {
+            json_int_t index = json_integer_value(json_array_get(members, i));
+            if (index < 0 || (size_t)index >= parameters)
+                result = err_set(e, ERR_DATA, "%.300s: bucket %zu names a parameter that is not there", path, b + 1);
+            else
+                ready = fmax(ready, torch_point(samples, (size_t)index, scratch));
+        }
+        if (result == 0 && !(bytes > 0 && bytes < 1e15))
+            result = err_set(e, ERR_DATA, "%.300s: bucket %zu has no size", path, b + 1);
+        s->plan.bucket[b] = (struct plan_bucket){.ready = before = ready, .bytes = bytes};
+        s->plan.parameter_bytes += bytes;
+    }
+    free(scratch);
+    return result;
+}
+
+int predict_source_torch(struct predict_source *s, json_t *document, const char *path, struct err *e)
+{
+    *s = (struct predict_source){.has_steps = true, .torch = true};
+    s->document = json_incref(document);
+    snprintf(s->path, sizeof s->path, "%s", path);
+    const char *job = json_string_value(json_object_get(document, "job"));
+    const char *schema = json_string_value(json_object_get(document, "schema"));
+    if (!schema || strcmp(schema, "ddpbench-pytorch-profile") != 0)
+        return err_set(e, ERR_DATA, "%.300s is no profile of tools/pytorch_profile.py", path);
+    snprintf(s->model, sizeof s->model, "%.60s", job ? job : "a job of PyTorch");
+    if (fill_steps(s, path, e) || torch_plan(s, path, e))
+        return -1;
+    double threads = number(json_object_get(document, "node"), "threads", NULL);
+    double bare = number(json_object_get(json_object_get(document, "summary"), "step_s"), "median", NULL);
+    double wrapped = number(json_object_get(json_object_get(document, "wrapped"), "step_s"), "median", NULL);
+    s->profile.tokens = 1;
+    s->profile.threads = s->threads = threads >= 1 && threads < 1e6 ? (int)threads : 0;
+    s->profile.wrapper_s = wrapped > bare ? wrapped - bare : 0;
+    return 0;
 }
 
 int predict_source_stated(struct predict_source *s, double step_s, double bytes, const char *model, struct err *e)

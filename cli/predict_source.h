@@ -27,6 +27,7 @@ struct predict_source {
     double bucket_mib;
     bool has_steps;        /* false: only bytes are known */
     bool stated;           /* numbers from the command line: no spread */
+    bool torch;            /* a job of PyTorch, whose back-end is gloo */
     bool rows;             /* the plan's last bucket depends on the tokens */
     int threads, cores;    /* 0: unknown */
     struct layout *layout; /* NULL: no model */
@@ -36,6 +37,9 @@ struct predict_source {
 /* The document is kept by the source. whole: nothing overlaps. */
 int predict_source_run(struct predict_source *s, json_t *document, const char *path, enum reduce_schedule schedule,
                        double bucket_mib, bool whole, struct err *e);
+
+/* A profile that tools/pytorch_profile.py wrote. The wrapper's own cost is what a group adds. The document is kept. */
+int predict_source_torch(struct predict_source *s, json_t *document, const char *path, struct err *e);
 
 /* step_s: NaN if unknown. model may be NULL; then bytes say what is sent. */
 int predict_source_stated(struct predict_source *s, double step_s, double bytes, const char *model, struct err *e);

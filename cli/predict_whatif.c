@@ -173,8 +173,8 @@ static int set_plan(struct scenario *s, const struct predict_source *source, str
 {
     if (!given[SCHEDULE] && !given[BUCKET_MB])
         return 0;
-    if (!source->document)
-        return err_set(e, ERR_USAGE, "--what-if %s needs a run, whose gradients have instants",
+    if (!source->document || !source->layout)
+        return err_set(e, ERR_USAGE, "--what-if %s needs a run of this program, whose gradients have instants",
                        given[SCHEDULE] ? "schedule" : "bucket-mb");
     enum reduce_schedule schedule = !given[SCHEDULE]      ? source->schedule
                                     : value[SCHEDULE] > 0 ? SCHEDULE_SPLIT
@@ -217,6 +217,8 @@ int predict_whatif(struct scenario *s, const struct predict_source *source, stru
         given[key] = true;
         apply(s, key, value[key]);
     }
+    if (given[TOKENS] && (source->torch || source->stated))
+        return err_set(e, ERR_USAGE, "--what-if tokens needs a run, which says how many a step has");
     if (given[TOKENS])
         set_tokens(s, value[TOKENS]);
     if (given[RESERVE_CORE] && value[RESERVE_CORE] > 0 && !scenario_reserve_core(s))

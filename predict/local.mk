@@ -2,6 +2,7 @@ libddpbench_a_SOURCES += \
 	predict/balance.c predict/balance.h \
 	predict/cost.c predict/cost.h \
 	predict/explain.c predict/explain.h \
+	predict/heat.c predict/heat.h \
 	predict/inverse.c predict/inverse.h \
 	predict/link_model.c predict/link_model.h \
 	predict/profile.c predict/profile.h \

@@ -20,10 +20,11 @@ struct profile_step {
 struct profile {
     int n;
     struct profile_step *step;
-    int accum;      /* micro-batches per update */
-    double tokens;  /* per update */
-    int free_cores; /* usable by the process and not computing */
-    int threads;    /* that compute; 0: unknown */
+    int accum;        /* micro-batches per update */
+    double tokens;    /* per update */
+    int free_cores;   /* usable by the process and not computing */
+    double wrapper_s; /* what taking part in a group adds to backward, none in the baseline; 0 */
+    int threads;      /* that compute; 0: unknown */
 };
 
 enum { PROFILE_STEPS_MAX = 2000 }; /* more say nothing new about a run of some ten steps */

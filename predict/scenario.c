@@ -25,6 +25,7 @@ void scenario_init(struct scenario *s, const struct profile *own, const struct p
                            .token_scale = 1,
                            .wire_scale = 1,
                            .contention_scale = 1,
+                           .heat_scale = 1,
                            .throttle_scale = 1,
                            .in_flight = 1,
                            .discrepancy = SCENARIO_DISCREPANCY,
@@ -80,7 +81,8 @@ static double micro_tokens(const struct scenario *s)
 /* Forward and backward grow with the tokens; the optimizer's work is that of the parameters. */
 static struct profile_step scaled(const struct scenario *s, int node, struct profile_step step)
 {
-    double slower = scenario_scale(s, node), work = tokens_of(s, node) / scenario_profile(s, node)->tokens * slower;
+    double slower = scenario_scale(s, node) * s->heat_scale,
+           work = tokens_of(s, node) / scenario_profile(s, node)->tokens * slower;
     return (struct profile_step){step.forward_s * work, step.backward_s * work, step.optimizer_s * slower};
 }
 
@@ -181,7 +183,8 @@ static void set_node(const struct scenario *s, struct sim *sim, int node, struct
     double slower = s->throttle_scale;
     int K = accum_of(s);
     sim->before[node] = (t.forward_s + t.backward_s * (K - 1) / K) * slower;
-    sim->backward[node] = t.backward_s / K * slower;
+    const struct profile *p = scenario_profile(s, node);
+    sim->backward[node] = (t.backward_s / K + p->wrapper_s * scenario_scale(s, node)) * slower;
     sim->optimizer[node] = t.optimizer_s * slower;
 }
 

@@ -43,6 +43,7 @@ struct scenario {
     int accum;                   /* micro-batches per update; 0: the profile's. Tokens grow with it */
     double wire_scale;           /* bytes on the wire, relative to fp32; 1 */
     double contention_scale;     /* processor cost of communication, relative to the link's; 1 */
+    double heat_scale;           /* every node computes so many times slower, the baseline too; 1 */
     double throttle_scale;       /* every node computes so many times slower, but not the baseline; 1 */
     bool optimizer_by_bucket;
     int in_flight;       /* buckets under way at a time; 1 */

@@ -65,8 +65,10 @@ static void heading(struct table_page *p)
     const char *run = text_at(s, "run");
     if (run) {
         double alone = table_num(json_array_get(table_at(p->d, "nodes", NULL), 0), "alone_s", NULL);
-        fprintf(p->f, "%.0f tokens per node and step; %.0f steps of a node alone, %s each\n",
-                table_num(s, "tokens_per_step", NULL), table_num(s, "steps", NULL), table_time(cell, alone));
+        double tokens = table_num(s, "tokens_per_step", NULL);
+        if (isfinite(tokens))
+            fprintf(p->f, "%.0f tokens per node and step; ", tokens);
+        fprintf(p->f, "%.0f steps of a node alone, %s each\n", table_num(s, "steps", NULL), table_time(cell, alone));
         table_label(p, "run");
         table_put(p, run);
         fprintf(p->f, "\n");
@@ -242,6 +244,22 @@ static void shares(struct table_page *p)
             speedup(b, o, "speedup_equal"));
 }
 
+static void heat(struct table_page *p)
+{
+    const json_t *list = table_at(p->d, "heat", NULL);
+    char a[TABLE_CELL], b[TABLE_CELL], c[TABLE_CELL], d[TABLE_CELL];
+    if (json_array_size(list) == 0)
+        return;
+    fprintf(p->f, "\n%s%-12s%10s%12s  %-22s %s%s\n", p->bold, "after", "alone", "step", "speed-up [90 %]", "verdict",
+            p->plain);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *o = json_array_get(list, i);
+        fprintf(p->f, "%-12s%10s%12s  %-22s %s\n", table_seconds(a, sizeof a, table_num(o, "time_s", NULL)),
+                table_time(b, table_num(o, "alone_s", NULL)), table_time(c, bound(o, "step_s", "median")),
+                speedup(d, o, "speedup"), text_at(o, "verdict"));
+    }
+}
+
 static void goal(struct table_page *p)
 {
     const json_t *o = table_at(p->d, "goal", NULL);
@@ -343,6 +361,7 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     shares(&p);
     changes(&p);
     curve(&p);
+    heat(&p);
     goal(&p);
     uncertainty(&p);
     fprintf(p.f, "\n");
@@ -350,7 +369,7 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     return table_close(&p, &text);
 }
 
-void table_twin(struct table_page *p)
+static void twin(struct table_page *p)
 {
     const json_t *prediction = table_at(p->d, "prediction", NULL), *list = table_at(prediction, "media", NULL);
     char cell[TABLE_CELL], rate[64];
@@ -368,4 +387,47 @@ void table_twin(struct table_page *p)
         }
         fprintf(p->f, "\n");
     }
+}
+
+char *table_prediction_line(const json_t *o)
+{
+    char *text = NULL, step[TABLE_CELL], low[TABLE_CELL], high[TABLE_CELL], ratio[TABLE_CELL];
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    fprintf(f, "step %s", table_time(step, bound(o, "step_s", "median")));
+    if (isfinite(bound(o, "step_s", "lo")))
+        fprintf(f, " [%s .. %s]", table_time(low, bound(o, "step_s", "lo")),
+                table_time(high, bound(o, "step_s", "hi")));
+    fprintf(f, ", speed-up %s: %s", speedup(ratio, o, "speedup"), text_at(o, "verdict") ? text_at(o, "verdict") : "?");
+    if (fclose(f) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* A prediction that was made before the run, and how far off it was. */
+static void scored(struct table_page *p)
+{
+    const json_t *o = table_at(p->d, "prediction", NULL);
+    double predicted = bound(o, "step_s", "median");
+    double measured = table_value(table_at(p->d, "summary", "step_s", "median", NULL));
+    char *line = isfinite(predicted) ? table_prediction_line(o) : NULL;
+    if (!line)
+        return;
+    table_label(p, "predicted");
+    table_put(p, line);
+    if (measured > 0)
+        fprintf(p->f, "; the step is %+.1f %% off", 100 * (predicted / measured - 1));
+    fprintf(p->f, "\n");
+    free(line);
+}
+
+void table_prediction(struct table_page *p)
+{
+    if (table_num(p->d, "world", NULL) > 1)
+        scored(p);
+    else
+        twin(p);
 }

@@ -13,7 +13,10 @@ struct table_page;
 char *table_predict_render(const json_t *document, const struct table_style *style);
 char *table_score_render(const json_t *document, const struct table_style *style);
 
-/* What a run's `prediction` says of a twin node; for table.c. */
-void table_twin(struct table_page *p);
+/* A prediction in one line: step and speed-up with their intervals, verdict. To be freed. */
+char *table_prediction_line(const json_t *prediction);
+
+/* What a run's `prediction` says of a twin node, or, of a run of several, beside what was measured; for table.c. */
+void table_prediction(struct table_page *p);
 
 #endif

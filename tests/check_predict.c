@@ -9,6 +9,7 @@
 #include "predict/balance.h"
 #include "predict/cost.h"
 #include "predict/explain.h"
+#include "predict/heat.h"
 #include "predict/inverse.h"
 #include "predict/scenario.h"
 #include "predict/simulate.h"
@@ -523,6 +524,44 @@ START_TEST(no_mean_inside_a_maximum)
 }
 END_TEST
 
+/* Straight lines from (0, 1) on, level after the last point. */
+START_TEST(heat)
+{
+    struct heat h;
+    struct err e = {0};
+    ck_assert(heat_parse(&h, "60s:1.1,600s:1.4", &e) == 0);
+    ck_assert(heat_factor(&h, 0) == 1);
+    is_about(heat_factor(&h, 30), 1.05, RELATIVE);
+    is_about(heat_factor(&h, 60), 1.1, RELATIVE);
+    is_about(heat_factor(&h, 330), 1.25, RELATIVE);
+    is_about(heat_factor(&h, 9999), 1.4, RELATIVE);
+    static const char *const wrong[] = {"", "60:1.1", "60s", "60s:0", "60s:1.1,30s:1.2", "60s:1,1", "60s:nan", ":2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_msg(heat_parse(&h, wrong[i], &e) == -1, "%s", wrong[i]);
+        ck_assert_int_eq(e.code, ERR_USAGE);
+    }
+    struct rig r;
+    measured(&r, 941.5 * MBIT);
+    double cold = run(&r.s).speedup.median;
+    r.s.heat_scale = 1.4;
+    struct outcome o = run(&r.s);
+    ck_assert(o.speedup.median > cold); /* everybody computes longer, so the same bytes weigh less */
+    is_about(o.alone_s, 1.4 * 3.6, 0.02);
+    rig_fini(&r);
+}
+END_TEST
+
+/* What a group adds to backward is in the run and not in the baseline: 0.5 s on top of 4 s, nothing to communicate. */
+START_TEST(a_wrapper_costs)
+{
+    struct rig r;
+    stated(&r, 4, 0, MBIT);
+    r.own.wrapper_s = 0.5;
+    is_about(run(&r.s).speedup.median, 2 * 4 / 4.5, RELATIVE);
+    rig_fini(&r);
+}
+END_TEST
+
 START_TEST(same_seed_same_answer)
 {
     struct rig r;
@@ -587,6 +626,8 @@ int main(void)
     tcase_add_test(c, each_change_goes_the_right_way);
     tcase_add_test(c, inverse_answers_fit);
     tcase_add_test(c, no_mean_inside_a_maximum);
+    tcase_add_test(c, heat);
+    tcase_add_test(c, a_wrapper_costs);
     tcase_add_test(c, same_seed_same_answer);
     tcase_add_test(c, variance_is_taken_apart);
     tcase_add_test(c, too_many_are_refused);

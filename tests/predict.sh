@@ -142,6 +142,31 @@ cp out first
 run predict --seed 7 --json
 holds 'the same seed gives the same answer' cmp first out
 
+run predict --heat 60s:1.1,600s:1.4 --json
+is 'three instants of a job that warms up' "$(value heat)" 3
+near heat.2.factor 1.4 1e-9
+refused 64 'option --heat' --heat 60:1.1
+
+# --- a job of PyTorch: 1 + 2 + 0.5 s and one bucket of a second at Gigabit Ethernet, complete when backward ends: 4.5 s and
+# what an all-reduce costs besides; the middle of the draws for what is left out is 1 ---
+sample='{"step_s": 3.5, "forward_s": 1.0, "backward_s": 2.0, "optimizer_s": 0.5, "loss": 2.0, "ready_s": [3.0]}'
+cat >torch.json <<EOF
+{"schema": "ddpbench-pytorch-profile", "schema_version": 1, "job": "train:make", "node": {"threads": 1},
+ "parameters": [{"name": "w", "bytes": 117687500}], "buckets": [{"parameters": [0], "bytes": 117687500}],
+ "summary": {"step_s": {"median": 3.5}}, "wrapped": null, "samples": [$sample, $sample, $sample]}
+EOF
+run predict --profile torch.json --link 1G-eth --json
+is 'status of a job of PyTorch' $status 0
+near nodes.0.step_s.median 4.5003 0.02
+near nodes.0.speedup.median 1.5554 0.01
+near nodes.0.exposed_s.median 1.0003 0.001
+is 'no curve over tokens that are not known' "$(value curve)" null
+refused 64 'give it alone' --profile torch.json --step-s 1
+refused 65 'no profile of' --profile "$saved"
+sed 's/"parameters": \[0\]/"parameters": [7]/' torch.json >wrong.json
+refused 65 'not there' --profile wrong.json
+refused 66 'cannot open' --profile nowhere.json
+
 # --- documents that are none ---
 sed 's/"schema_version": 1/"schema_version": 99/' "$saved" >other.json
 refused 65 'schema version 99' other.json
