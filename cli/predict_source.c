@@ -319,22 +319,23 @@ static size_t messages(struct link_point *point, const json_t *link)
 }
 
 /* Seconds of a core per byte, from how much slower products went while the link carried all it can and no core was kept
- * for it: a slowdown x leaves 1/x of the speed. */
-static double cost_beside_computing(const json_t *link)
+ * for it: a slowdown x leaves 1/x of the speed. Most of a training step is products. spread: the standard error of x - 1. */
+static double cost_beside_computing(const json_t *link, double *spread)
 {
     const json_t *list = json_object_get(link, "interaction");
-    double most = NAN;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i), *a = json_object_get(o, "a");
-        double load = number(o, "load", NULL), slowdown = number(json_object_get(a, "slowdown"), "median", NULL);
+        const json_t *o = json_array_get(list, i), *a = json_object_get(o, "a"), *slow = json_object_get(a, "slowdown");
+        const char *work = json_string_value(json_object_get(o, "work"));
+        double slowdown = number(slow, "median", NULL), mad = number(slow, "mad", NULL), n = number(slow, "n", NULL);
         double rate = number(json_object_get(a, "received_bytes_per_s"), "median", NULL);
-        if (!(load >= 1) || json_is_true(json_object_get(o, "reserved_core")) || !(slowdown > 0) || !(rate > 0))
+        if (!work || strcmp(work, "gemm") != 0 || !(number(o, "load", NULL) >= 1) ||
+            json_is_true(json_object_get(o, "reserved_core")) || !(slowdown > 0) || !(rate > 0))
             continue;
-        double cost = fmax(0, 1 - 1 / slowdown) / rate;
-        if (!isfinite(most) || cost > most)
-            most = cost;
+        double error = 1.2533 * 1.4826 * mad / sqrt(n) / fmax(slowdown - 1, 0.01); /* of a median of normal samples */
+        *spread = isfinite(error) ? fmin(1, fmax(0.05, error)) : LINK_CPU_SPREAD;
+        return fmax(0, 1 - 1 / slowdown) / rate;
     }
-    return most;
+    return NAN;
 }
 
 int predict_source_link(struct link_model *m, const json_t *document, const char *path, struct err *e)
@@ -356,9 +357,10 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
     m->cpu_spread = LINK_CPU_SPREAD;
     /* Streams tell the rate of what is large better than messages do; these keep their say about what is small. */
     m->piece[m->n - 1].beta_s_per_byte = 1 / rate;
-    double cost = cost_beside_computing(link);
+    double spread, cost = cost_beside_computing(link, &spread);
     if (isfinite(cost)) {
         m->cpu_s_per_byte = cost;
+        m->cpu_spread = spread;
         m->cpu_measured = true;
     }
     return 0;
