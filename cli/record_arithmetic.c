@@ -36,7 +36,8 @@ static int by_rate(const void *a, const void *b)
 }
 
 /* The rate that a quarter of the bytes reached: while the processor is busy with backward some buckets are slower, and one
- * that begins with a full queue in front of the link may seem faster than the link. */
+ * that begins with a full queue in front of the link may seem faster than the link. Counted from a bucket's start: bytes
+ * arrive before a thread that has to wait for the processor sees the first of them. */
 static double sustained_rate(const struct run *run, const struct record_column *c, int n)
 {
     double all = 0, share = 2.0 * (run->options.world - 1) / run->options.world, rate = NAN;
@@ -45,8 +46,7 @@ static double sustained_rate(const struct run *run, const struct record_column *
     for (int b = 0; moved && b < run->buckets; b++) {
         for (int i = 0; i < n; i++) {
             const double *x = run->bucket_s + ((size_t)i * (size_t)run->buckets + (size_t)b) * RUN_BUCKET_COLUMNS;
-            double from_s = isfinite(x[RUN_BUCKET_FIRST_BYTE]) ? x[RUN_BUCKET_FIRST_BYTE] : x[RUN_BUCKET_START];
-            c->value[i] = x[RUN_BUCKET_BYTES] * share / (x[RUN_BUCKET_END] - from_s);
+            c->value[i] = x[RUN_BUCKET_BYTES] * share / (x[RUN_BUCKET_END] - x[RUN_BUCKET_START]);
         }
         struct moved one = {.rate_bytes_per_s = record_column_summary(c, n).median};
         one.bytes = column(run, b, RUN_BUCKET_BYTES, c, n);
