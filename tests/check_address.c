@@ -28,6 +28,29 @@ static void accept_one(const char *text, const char *host, int port, const char 
     ck_assert_str_eq(list.peer[0].name, name);
 }
 
+/* ssh: and tcp: in front say how; what is in front of an @ is for ssh alone. */
+START_TEST(ways_to_a_peer)
+{
+    static struct peer_list list;
+    struct err e;
+    ck_assert_msg(peer_list_parse(&list, "laptopb,ssh:u.x@laptopc,tcp:laptopd:99,v@laptope", false, &e) == 0, "%s",
+                  e.text);
+    const struct {
+        enum peer_way way;
+        const char *host, *login, *name;
+    } right[] = {{PEER_ANY, "laptopb", "laptopb", "laptopb"},
+                 {PEER_SSH, "laptopc", "u.x@laptopc", "laptopc"},
+                 {PEER_TCP, "laptopd", "laptopd", "laptopd:99"},
+                 {PEER_ANY, "laptope", "v@laptope", "laptope"}};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(list.peer[i].way, right[i].way);
+        ck_assert_str_eq(list.peer[i].host, right[i].host);
+        ck_assert_str_eq(list.peer[i].login, right[i].login);
+        ck_assert_str_eq(list.peer[i].name, right[i].name);
+    }
+}
+END_TEST
+
 START_TEST(names_and_addresses_with_and_without_ports)
 {
     accept_one("laptopB", "laptopB", PEER_PORT, "laptopB");
@@ -65,6 +88,14 @@ START_TEST(lists_that_are_none)
     refuse("laptopb,laptopb", "twice");
     refuse("laptopb,LAPTOPB", "twice");
     refuse("laptopb,laptopb:27124", "twice");
+    refuse("laptopb,ssh:laptopb", "twice");
+    refuse("tcp:laptopb,u@laptopb", "twice");
+    refuse("ssh:", "empty name");
+    refuse("ssh:laptopb:22", "tells where it listens");
+    refuse("ssh:-oProxyCommand", "minus sign");
+    refuse("ssh:u@-oProxyCommand", "no peer");
+    refuse("u@", "no peer");
+    refuse("a@b@c", "no peer");
     refuse("-oProxyCommand=x", "minus sign");
     refuse("laptopb,-v", "minus sign");
     refuse("a b", "only letters");
@@ -248,6 +279,7 @@ int main(void)
 {
     Suite *s = suite_create("address");
     TCase *t = tcase_create("address");
+    tcase_add_test(t, ways_to_a_peer);
     tcase_add_test(t, names_and_addresses_with_and_without_ports);
     tcase_add_test(t, lists_that_are_none);
     tcase_add_test(t, own_host_is_no_peer);
