@@ -118,7 +118,7 @@ begin()
 }
 
 : >b.log
-begin b.log 1.5
+begin b.log 3
 kill -INT $caller
 status=0
 wait $caller || status=$?
@@ -133,7 +133,7 @@ is 'the server measures on' $status 0
 
 serves c
 here="127.0.0.1:$port --test-this-host --key-file key"
-begin c.log 1.5
+begin c.log "$([ -n "${SANITIZER-}" ] && echo 6 || echo 3)"
 kill -9 $server
 status=0
 wait $caller || status=$?
