@@ -85,6 +85,10 @@ json_t *runs_read(const char *path, struct err *e)
 static int scan(const char *folder, struct dirent ***list, struct err *e)
 {
     int n = scandir(folder, list, is_result, newest_first);
+    if (n < 0 && errno == ENOENT) { /* nothing was saved yet */
+        *list = NULL;
+        return 0;
+    }
     if (n < 0)
         return err_set(e, ERR_NO_INPUT, "cannot read the results in %.300s: %s", folder, strerror(errno));
     return n;

@@ -25,7 +25,8 @@ json_t *runs_read(const char *path, struct err *e);
 int runs_find(char *path, size_t size, const char *folder, const char *name, struct err *e);
 
 /* Goes through the results of a folder, the newest first, until visit() returns false; files that are no results are
- * passed over. The document is borrowed. Returns 0, or -1 with ERR_NO_INPUT if the folder cannot be read. */
+ * passed over. The document is borrowed. A folder that is not there has none. Returns 0, or -1 with
+ * ERR_NO_INPUT if the folder cannot be read. */
 int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, const json_t *document), void *ctx,
               struct err *e);
 

@@ -1,0 +1,60 @@
+# A run with a peer is predicted before it starts, from a run of this node alone and the measured link, and scored afterwards.
+# Over the loopback, so without root; how near the prediction is says nothing here and is not asked.
+. "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/net.sh"
+. "$TOP_SRCDIR/tests/link_kit.sh"
+
+od -An -tx1 -N32 /dev/urandom | tr -d ' \n' >key
+chmod 600 key
+small='--model shakespeare-char --batch 1 --seq 16 --steps 4 --warmup 1 --no-floor --no-baseline --threads 1 --results-dir saved'
+
+# train ARGUMENT... - its status in $status, its document in doc
+train()
+{
+    status=0
+    # shellcheck disable=SC2086 # several words
+    XDG_STATE_HOME="$scratch/state" "$DDPBENCH" $small "$@" --json >doc 2>err || status=$?
+}
+
+serves b
+peer="127.0.0.1:$port"
+
+# --- nothing is known yet ---
+train --peers "$peer" --test-this-host --key-file key
+is 'trains without a prediction' $status 0
+at doc prediction null
+holds 'and says why' grep -q '"prediction": "the link to .* was not measured before' doc
+measure link.json "$peer" --test-this-host --key-file key --duration 3 --no-compute --json
+is 'measures the link' $status 0
+train --peers "$peer" --test-this-host --key-file key
+at doc prediction null
+holds 'a run alone is missing too' grep -q '"prediction": "there is no saved run of this node alone' doc
+
+# --- now it is ---
+train
+is 'trains alone' $status 0
+alone=$("$json_at" doc saved)
+train --peers "$peer" --test-this-host --key-file key
+is 'trains with the peer' $status 0
+holds 'the prediction is told first' grep -q 'predicted: step ' err
+at doc prediction.run "$alone"
+at doc prediction.nodes 2
+at doc prediction.link.origin measured
+is 'the rate is the one that was measured' "$("$json_at" doc prediction.link.rate_bytes_per_s)" \
+    "$("$json_at" link.json link.rate_bytes_per_s)"
+holds 'with a step' awk -v x="$("$json_at" doc prediction.step_s.median)" 'BEGIN { exit !(x > 0) }'
+measured=$("$json_at" doc summary.step_s.median)
+predicted=$("$json_at" doc prediction.step_s.median)
+status=0
+"$DDPBENCH" predict --score --results-dir saved --json >score 2>err || status=$?
+is 'the ledger' $status 0
+at score score.n 1
+at score ledger.0.measured_step_s "$measured"
+at score ledger.0.predicted_step_s "$predicted"
+holds 'the error is predicted over measured, less 1' awk -v e="$("$json_at" score ledger.0.error)" -v p="$predicted" \
+    -v m="$measured" 'BEGIN { d = e - (p / m - 1); exit !(d < 1e-9 && d > -1e-9) }'
+status=0
+"$DDPBENCH" predict "$alone" --link-run "$("$json_at" link.json saved)" --results-dir saved --json >out 2>err || status=$?
+is 'predict with the same run and link' $status 0
+at out nodes.0.step_s.median "$predicted"
+finish
