@@ -3,15 +3,19 @@
  *
  * Sizes are GPT-2's and PyTorch's; instants are put into the document and have to come out where they were put.
  */
+#include "config.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "cli/predict_source.h"
 #include "predict/link_model.h"
+#include "report/runs.h"
 
 #define FORWARD 1.0
 #define BACKWARD 2.0
@@ -166,6 +170,67 @@ START_TEST(damaged_documents)
 }
 END_TEST
 
+/* A document that was cut anywhere is refused with its name; whole it comes back. */
+START_TEST(torn_documents)
+{
+    static const char text[] =
+        "{\"schema_version\": 1, \"world\": 1, \"model\": {\"name\": \"x\", \"n\": [1, 2.5e3, null, true]}}";
+    char path[] = "/tmp/ddpbench-torn.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert(fd >= 0);
+    for (size_t n = 0; n < sizeof text; n++) {
+        struct err e = {0};
+        ck_assert(ftruncate(fd, 0) == 0 && pwrite(fd, text, n, 0) == (ssize_t)n);
+        json_t *d = runs_read(path, &e);
+        ck_assert_msg((d != NULL) == (n == sizeof text - 1), "%zu bytes", n);
+        ck_assert(d || (e.code == ERR_DATA && strstr(e.text, path)));
+        json_decref(d);
+    }
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
+static bool list(void *ctx, const char *path, const json_t *d)
+{
+    char *names = ctx;
+    (void)d;
+    strcat(names, strrchr(path, '/') + 1);
+    strcat(names, " ");
+    return true;
+}
+
+/* By the date in the name, the second of one second after the first, what is no result passed over. */
+START_TEST(newest_first)
+{
+    static const char *const files[] = {"20260101T000000Z-a.json",
+                                        "20260101T000000Z-a-2.json",
+                                        "20270101T000000Z-b.json",
+                                        "20280101T000000Z-torn.json",
+                                        ".hidden.json",
+                                        "note.txt"};
+    char folder[] = "/tmp/ddpbench-runs.XXXXXX", path[PATH_MAX], names[256] = "";
+    struct err e = {0};
+    ck_assert(mkdtemp(folder) != NULL);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        FILE *f = fopen(path, "w");
+        ck_assert(f && fputs(strstr(files[i], "torn") ? "{" : "{\"schema_version\": 1}", f) >= 0 && fclose(f) == 0);
+    }
+    ck_assert(runs_each(folder, list, names, &e) == 0);
+    ck_assert_str_eq(names, "20270101T000000Z-b.json 20260101T000000Z-a-2.json 20260101T000000Z-a.json ");
+    ck_assert(runs_find(path, sizeof path, folder, "20270101T000000Z-b", &e) == 0);
+    ck_assert(runs_find(path, sizeof path, folder, "20290101T000000Z-b", &e) == -1 && e.code == ERR_NO_INPUT);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    names[0] = '\0';
+    ck_assert(runs_each(folder, list, names, &e) == 0 && !*names); /* not there: none */
+}
+END_TEST
+
 /* ---- links ---- */
 
 /* Points on a line come back, whatever their order, and one wild one in ten does not matter. */
@@ -282,6 +347,8 @@ int main(void)
     tcase_add_test(c, the_plan_is_pytorch_s);
     tcase_add_test(c, split_sends_the_head_first);
     tcase_add_test(c, damaged_documents);
+    tcase_add_test(c, torn_documents);
+    tcase_add_test(c, newest_first);
     tcase_add_test(c, a_line_is_found);
     tcase_add_test(c, two_regimes_are_found);
     tcase_add_test(c, what_is_no_link_is_refused);
