@@ -151,6 +151,10 @@ static void assume_link(json_t *list, const struct predict_ask *ask)
 {
     const struct link_model *m = &ask->link.model;
     char rate[64];
+    if (ask->source->plan.n == 0) {
+        assume(list, "nothing is communicated");
+        return;
+    }
     units_format_rate(rate, sizeof rate, link_model_rate(m));
     if (m->medium == COST_SHARED)
         assume(list, "Wi-Fi: %s between two stations, give or take 30 %%, shared by all of them and both directions",
@@ -186,7 +190,8 @@ static json_t *assumptions(const struct predict_ask *ask)
     json_t *list = json_array();
     assume_link(list, ask);
     if (!s->document) {
-        assume(list, "nothing of the communication hides behind computing");
+        if (s->plan.n > 0)
+            assume(list, "nothing of the communication hides behind computing");
         return list;
     }
     if (!ask->partner)
