@@ -327,6 +327,9 @@ static int add_communication(json_t *root, const struct record *r)
         root, o, "slice_s", "communication.slice_s", run->slice_ns ? (double)run->slice_ns * 1e-9 : NAN,
         n ? "the kernel does not tell slices of threads (Linux does from 6.12 on), or schedules this one otherwise"
           : record_no_steps);
+    record_set_text(root, o, "congestion_control", "communication.congestion_control",
+                    run->congestion[0] ? run->congestion : NULL,
+                    "gradients did not travel over a TCP connection of this program's own");
     record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
     record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
                    record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);

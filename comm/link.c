@@ -1,5 +1,6 @@
 /* comm/link.c - see link.h: orders and answers. How bytes move is in link_motion.c, all-reduce in link_reduce.c. */
 #include "comm/link.h"
+#include "comm/congestion.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -24,6 +25,8 @@ static int set_up(int fd, const char *peer, struct err *e)
     int on = 1, flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
         return err_set(e, ERR_IO, "data socket to %s: %m", peer);
+    char ignored[CONGESTION_NAME_BYTES];
+    congestion_settle(fd, ignored);
     return 0;
 }
 

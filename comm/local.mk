@@ -7,6 +7,7 @@ libddpbench_a_SOURCES += \
 	comm/channel.c comm/channel.h \
 	comm/clock_offset.c comm/clock_offset.h \
 	comm/code.c comm/code.h \
+	comm/congestion.c comm/congestion.h \
 	comm/control.c comm/control.h \
 	comm/crc32c.c comm/crc32c.h \
 	comm/crypto.c comm/crypto.h \

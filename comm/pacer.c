@@ -1,6 +1,7 @@
 /* comm/pacer.c - see pacer.h; start at move(), the thread. */
 #include "config.h" /* ppoll */
 
+#include "comm/congestion.h"
 #include "comm/pacer.h"
 
 #include <errno.h>
@@ -45,11 +46,13 @@ static void close_connection(struct pacer_connection *c)
     }
 }
 
-/* Small messages must not wait for the acknowledgement of earlier ones; other sockets than TCP's have no such delay. */
-static void set_no_delay(int fd)
+/* As the ring sets its own. Other sockets than TCP's have neither. */
+static void set_up_socket(int fd)
 {
     int on = 1;
+    char ignored[CONGESTION_NAME_BYTES];
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    congestion_settle(fd, ignored);
 }
 
 static int init_lanes(struct pacer *p, struct pacer_connection *c, enum pacer_side side, struct err *e)
@@ -92,8 +95,8 @@ int pacer_insert(struct pacer *p, int *fd, enum pacer_side side, struct err *e)
         free(c);
         return -1;
     }
-    set_no_delay(c->fd[0]);
-    set_no_delay(c->fd[1]);
+    set_up_socket(c->fd[0]);
+    set_up_socket(c->fd[1]);
     p->connection[p->n++] = c;
     *fd = pair[1];
     return 0;

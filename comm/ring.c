@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/congestion.h"
 #include "comm/flow.h"
 #include "comm/stream.h"
 
 enum { LINE_BYTES = 64, SEGMENT_MIN_BYTES = 16 * 1024, SEGMENT_MAX_BYTES = 64 * 1024 * 1024 };
 
 /* Small messages must not wait for an acknowledgement of the previous one. Other stream sockets have no such delay. */
-static int set_up_socket(const struct ring_peer *peer, bool *tcp, struct err *e)
+static int set_up_socket(struct ring *ring, const struct ring_peer *peer, bool *tcp, struct err *e)
 {
     int domain = 0, on = 1, flags = fcntl(peer->fd, F_GETFL);
     socklen_t size = sizeof domain;
@@ -29,6 +30,8 @@ static int set_up_socket(const struct ring_peer *peer, bool *tcp, struct err *e)
     *tcp = domain == AF_INET || domain == AF_INET6;
     if (*tcp && setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
         return err_set(e, ERR_IO, "data socket to %s: TCP_NODELAY: %m", peer->name);
+    if (*tcp)
+        congestion_settle(peer->fd, ring->congestion);
     return 0;
 }
 
@@ -82,7 +85,7 @@ int ring_init(struct ring *ring, const struct ring_options *options, struct err 
     if (ring->next.fd == ring->prev.fd && o->world != 2)
         return err_set(e, ERR_USAGE, "one socket for both neighbours of %d ranks", o->world);
     bool tcp;
-    if (set_up_socket(&ring->prev, &tcp, e) || set_up_socket(&ring->next, &tcp, e))
+    if (set_up_socket(ring, &ring->prev, &tcp, e) || set_up_socket(ring, &ring->next, &tcp, e))
         return -1;
     ring->fits_backlog = tcp && !o->keep_buffers;
     ring->scratch = aligned_alloc(LINE_BYTES, ring->segment_bytes);

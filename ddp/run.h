@@ -174,8 +174,9 @@ struct run {
     double alone_s[RUN_ALONE_MAX];
     double alone_backward_s[RUN_ALONE_MAX]; /* from its start to the end of backward */
     double *alone_ready_s;                  /* [RUN_ALONE_MAX][buckets]: from its start until the bucket was complete */
-    double agree_s;        /* the shortest exchange of a few words between steps; NaN: there was none */
-    uint64_t slice_ns;     /* of the communication thread (comm/slice.h); 0: unknown */
+    double agree_s; /* the shortest exchange of a few words between steps; NaN: there was none */
+    char congestion[CONGESTION_NAME_BYTES]; /* control of the ring's TCP connection; "": it has none */
+    uint64_t slice_ns;                      /* of the communication thread (comm/slice.h); 0: unknown */
     bool shares_processor; /* the communication thread has no CPU beside those of the compute threads */
 };
 

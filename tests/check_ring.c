@@ -407,6 +407,29 @@ START_TEST(tcp_sockets_send_without_delay)
 }
 END_TEST
 
+/* BBR pauses for 200 ms every ten seconds, which a ring waits for; every other algorithm stays as the system has it. */
+START_TEST(bbr_gives_way)
+{
+    const char *ask[] = {"bbr", "reno"};
+    for (int i = 0; i < 2; i++) {
+        char name[CONGESTION_NAME_BYTES] = "", now[CONGESTION_NAME_BYTES] = "";
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        socklen_t size = sizeof now;
+        ck_assert_int_ge(fd, 0);
+        if (!setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, ask[i], (socklen_t)strlen(ask[i]))) {
+            congestion_settle(fd, name);
+            ck_assert(i ? !strcmp(name, "reno") : !strcmp(name, "cubic") || !strcmp(name, "reno"));
+            ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, now, &size), 0);
+            ck_assert_str_eq(name, now);
+        }
+        close(fd);
+    }
+    char none[CONGESTION_NAME_BYTES] = "x";
+    congestion_settle(-1, none);
+    ck_assert_str_eq(none, "");
+}
+END_TEST
+
 static int send_buffer(int fd)
 {
     int bytes = 0;
@@ -494,6 +517,7 @@ int main(void)
     tcase_add_test(all, all_but_the_late_rank_wait);
     tcase_add_test(all, slow_link_is_no_waiting);
     tcase_add_test(all, tcp_sockets_send_without_delay);
+    tcase_add_test(all, bbr_gives_way);
     tcase_add_test(all, send_buffer_is_shallow_only_while_the_cpu_is_the_limit);
     tcase_add_test(all, impossible_options_are_refused);
     suite_add_tcase(suite, all);
