@@ -255,8 +255,8 @@ static void choose_backends(struct request *r, const struct link_way *w, struct 
 {
     struct err why;
     int n = 0;
-    for (const struct backend *b = backends; b->name && r->options.survey.allreduce; b++) {
-        if (!link_reduce_can(b))
+    for (const struct backend *b = backends; b->name; b++) {
+        if (!link_reduce_can(b) || (b->kind != BACKEND_RING && !r->options.survey.allreduce))
             continue;
         if (backend_check(b, &why))
             notes_add(&r->notes, "%s is not measured: %s", b->name, why.text);

@@ -356,6 +356,94 @@ static void add_allreduce(json_t *root, json_t *link, const char *path, const st
     json_unknown(root, link, "allreduce", where, "not asked for");
 }
 
+/* ---- all-reduce beside computing ---- */
+
+static const char *backend_of(const struct link_trial *t)
+{
+    return t->beside == LINK_BESIDE_WORK ? t->order.beside : t->order.work;
+}
+
+static bool is_beside(const struct link_trial *t, const char *backend, enum link_beside kind)
+{
+    return t->phase == LINK_PHASE_BESIDE && t->beside == kind && strcmp(backend_of(t), backend) == 0;
+}
+
+/* The median of each trial: a single late call says nothing about the next one. */
+static void gather_beside(struct column *c, const struct link_survey *s, const char *backend, enum link_beside kind)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct column one = {NULL};
+        const struct link_result *r = &s->trial[i].end[0];
+        if (!is_beside(&s->trial[i], backend, kind))
+            continue;
+        for (int k = 0; k < r->n; k++)
+            put(&one, r->time_s[k]);
+        put(c, summary_of(&one).median);
+        free(one.x);
+    }
+}
+
+/* Against the work alone in the same round. */
+static void gather_beside_slowdowns(struct column *c, const struct link_survey *s, const char *backend, int end)
+{
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->n && is_beside(&s->trial[i], backend, LINK_BESIDE_LARGE_BUSY); k++) {
+            double ratio = unit_s(&s->trial[i], end) / unit_s(&s->trial[k], end);
+            if (is_beside(&s->trial[k], backend, LINK_BESIDE_WORK) && s->trial[k].round == s->trial[i].round &&
+                isfinite(ratio))
+                put(c, ratio);
+        }
+}
+
+static json_t *contention_json(json_t *root, const char *path, const struct link_survey *s, const struct link_trial *of)
+{
+    static const struct {
+        const char *key;
+        enum link_beside kind;
+    } times[] = {{"small_alone_s", LINK_BESIDE_SMALL},
+                 {"alone_s", LINK_BESIDE_LARGE},
+                 {"small_beside_s", LINK_BESIDE_SMALL_BUSY},
+                 {"beside_s", LINK_BESIDE_LARGE_BUSY}};
+    json_t *o = json_object();
+    const char *backend = of->order.work;
+    json_object_set_new(o, "backend", json_string(backend));
+    json_object_set_new(o, "work", json_string(of->order.beside));
+    json_object_set_new(o, "bytes", json_integer((json_int_t)of->order.bytes));
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct column c = {NULL};
+        gather_beside(&c, s, backend, times[i].kind);
+        set_summary(root, o, path, times[i].key, &c, not_reached);
+    }
+    for (int end = 0; end < 2; end++) {
+        struct column c = {NULL};
+        gather_beside_slowdowns(&c, s, backend, end);
+        set_summary(root, o, path, end ? "b_slowdown" : "a_slowdown", &c, "no unit of work ended within a window");
+    }
+    return o;
+}
+
+static void add_contention(json_t *root, json_t *link, const char *path, const struct link_survey *s, bool asked)
+{
+    json_t *list = json_array();
+    char where[128];
+    for (int i = 0; i < s->n; i++) {
+        const struct link_trial *t = &s->trial[i];
+        bool first = t->phase == LINK_PHASE_BESIDE && t->beside == LINK_BESIDE_LARGE_BUSY;
+        for (int k = 0; k < i && first; k++)
+            first = !is_beside(&s->trial[k], t->order.work, LINK_BESIDE_LARGE_BUSY);
+        snprintf(where, sizeof where, "%s.contention[%zu]", path, json_array_size(list));
+        if (first)
+            json_array_append_new(list, contention_json(root, where, s, t));
+    }
+    if (json_array_size(list)) {
+        json_object_set_new(link, "contention", list);
+        return;
+    }
+    json_decref(list);
+    snprintf(where, sizeof where, "%s.contention", path);
+    json_unknown(root, link, "contention", where, asked ? "there was no time for it" : "not asked for");
+}
+
 /* ---- raw samples ---- */
 
 static json_t *sample_end(const struct link_result *r, const struct link_order *order)
@@ -373,7 +461,7 @@ static json_t *sample_end(const struct link_result *r, const struct link_order *
         json_object_set_new(o, "window_s", json_num(r->window_s));
         json_object_set_new(o, "window_bytes", json_integer((json_int_t)r->window_bytes));
     }
-    if (order->kind == LINK_STREAM && *order->work) {
+    if (r->units) {
         json_object_set_new(o, "units", json_integer((json_int_t)r->units));
         json_object_set_new(o, "units_s", json_num(r->units_s));
     }
@@ -394,6 +482,8 @@ static json_t *samples_json(const struct link_survey *s)
             json_object_set_new(o, "bytes", json_integer((json_int_t)t->order.bytes));
         if (*t->order.work)
             json_object_set_new(o, t->order.kind == LINK_REDUCE ? "backend" : "work", json_string(t->order.work));
+        if (*t->order.beside)
+            json_object_set_new(o, "beside", json_string(t->order.beside));
         if (t->phase == LINK_PHASE_WORK) {
             json_object_set_new(o, "reserved_core", json_boolean(t->reserved));
             json_object_set_new(o, "load", json_real(t->load));
@@ -449,6 +539,7 @@ static json_t *way_json(json_t *root, const struct record_link *r, const struct 
     add_messages(root, link, path, s);
     add_interaction(root, link, path, w, r->work && !r->allreduce);
     add_allreduce(root, link, path, r, s);
+    add_contention(root, link, path, s, r->work);
     json_object_set_new(link, "samples", samples_json(s));
     return link;
 }

@@ -103,20 +103,21 @@ static const struct link_work *find_work(const struct link *l, const char *name)
     return NULL;
 }
 
-/* The computation begins before the stream and ends after it; only units within the window count. */
-static int stream(struct link *l, const struct link_order *o, struct link_result *r, struct err *e)
+/* The computation begins before the link is used and ends after it; only units within the window count. */
+static int beside_work(struct link *l, const struct link_order *o, struct link_result *r, struct err *e)
 {
     struct link_busy busy = {.work = NULL};
+    const char *name = o->kind == LINK_REDUCE ? o->beside : o->work;
     uint64_t window_ns[2] = {0, 0};
-    if (*o->work) {
-        const struct link_work *work = find_work(l, o->work);
+    if (*name) {
+        const struct link_work *work = find_work(l, name);
         if (!work)
-            return err_set(e, ERR_PROTOCOL, "the work '%s' is unknown here", o->work);
+            return err_set(e, ERR_PROTOCOL, "the work '%s' is unknown here", name);
         if (link_busy_start(&busy, work, o->threads[l->rank], e))
             return -1;
     }
-    int result = link_motion_stream(l, o, r, window_ns, e);
-    if (*o->work && link_busy_end(&busy, window_ns, r, result ? NULL : e))
+    int result = o->kind == LINK_REDUCE ? link_reduce(l, o, r, window_ns, e) : link_motion_stream(l, o, r, window_ns, e);
+    if (*name && link_busy_end(&busy, window_ns, r, result ? NULL : e))
         return -1;
     return result;
 }
@@ -132,9 +133,8 @@ int link_perform(struct link *l, const struct link_order *o, struct link_result 
     case LINK_MESSAGES:
         return messages(l, o, r, e);
     case LINK_STREAM:
-        return stream(l, o, r, e);
     case LINK_REDUCE:
-        return link_reduce(l, o, r, e);
+        return beside_work(l, o, r, e);
     case LINK_KINDS:
         break;
     }

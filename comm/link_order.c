@@ -12,10 +12,10 @@ const char *const link_mode_names[] = {
 
 json_t *link_order_json(const struct link_order *o)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:[i, i]}", "type", "order", "kind",
+    return json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:s, s:[i, i]}", "type", "order", "kind",
                      link_kind_names[o->kind], "mode", link_mode_names[o->mode], "bytes", (json_int_t)o->bytes,
                      "repeats", o->repeats, "warmup_s", o->warmup_s, "window_s", o->window_s, "rate_bytes_per_s",
-                     o->rate_bytes_per_s, "ping_gap_s", o->ping_gap_s, "work", o->work, "threads", o->threads[0],
+                     o->rate_bytes_per_s, "ping_gap_s", o->ping_gap_s, "work", o->work, "beside", o->beside, "threads", o->threads[0],
                      o->threads[1]);
 }
 
@@ -46,10 +46,12 @@ int link_order_read(struct link_order *o, const json_t *m, struct err *e)
     int kind = find(json_object_get(m, "kind"), link_kind_names, LINK_KINDS);
     int mode = find(json_object_get(m, "mode"), link_mode_names, LINK_MODES);
     const char *work = json_string_value(json_object_get(m, "work"));
+    const char *beside = json_string_value(json_object_get(m, "beside"));
     const json_t *threads = json_object_get(m, "threads");
     json_int_t bytes, repeats, thread[2];
     *o = (struct link_order){.kind = LINK_PING};
-    if (kind < 0 || mode < 0 || !work || strlen(work) >= sizeof o->work ||
+    if (kind < 0 || mode < 0 || !work || strlen(work) >= sizeof o->work || !beside ||
+        strlen(beside) >= sizeof o->beside ||
         read_int(json_object_get(m, "bytes"), 0, LINK_BYTES_MAX, &bytes) ||
         read_int(json_object_get(m, "repeats"), 0, LINK_REPEATS_MAX, &repeats) ||
         read_int(json_array_get(threads, 0), 0, LINK_THREADS_MAX, &thread[0]) ||
@@ -64,6 +66,7 @@ int link_order_read(struct link_order *o, const json_t *m, struct err *e)
     o->bytes = (uint64_t)bytes;
     o->repeats = (int)repeats;
     strcpy(o->work, work);
+    strcpy(o->beside, beside);
     o->threads[0] = (int)thread[0];
     o->threads[1] = (int)thread[1];
     if ((kind == LINK_MESSAGES && (bytes == 0 || mode == LINK_IDLE)) || (kind == LINK_REDUCE && bytes % 4 != 0))

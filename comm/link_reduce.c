@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "comm/backend.h"
 #include "comm/link_motion.h"
+#include "comm/overlap.h"
 
 enum { PERIOD = 1021, WARM_UP = 2, LINK_BACKENDS_MAX = 4 };
 
@@ -47,25 +48,65 @@ static int check(struct transport *t, float *data, size_t n, int alter, struct c
     return 0;
 }
 
-int link_reduce_on(struct transport *t, float *data, const struct link_order *o, int alter, struct link_result *r,
-                   struct err *e)
+/* As a bucket travels in training: a thread of its own is woken for it and takes its turns beside what computes. */
+static int overlapped(struct transport *t, float *data, size_t n, const struct link_order *o, struct link_result *r,
+                      uint64_t window_ns[2], struct err *e)
 {
-    size_t n = o->bytes / sizeof *data;
+    struct overlap overlap;
+    struct overlap_bucket bucket = {data, n};
+    struct link_cpu from = {0};
+    int result = overlap_start(&overlap, t, 1, e);
+    for (int i = -WARM_UP; i < o->repeats && result == 0; i++) {
+        if (i == 0) {
+            from = link_cpu_now();
+            window_ns[0] = clock_now_ns();
+        }
+        uint64_t start = clock_now_ns();
+        result = overlap_begin(&overlap, (uint32_t)(i + WARM_UP), &bucket, 1, e);
+        if (result == 0) {
+            overlap_ready(&overlap, 0);
+            result = overlap_wait(&overlap, 1, e);
+        }
+        if (result == 0 && i >= 0)
+            r->time_s[r->n++] = clock_seconds(start, clock_now_ns());
+    }
+    window_ns[1] = clock_now_ns();
+    link_cpu_since(&from, r);
+    overlap_stop(&overlap);
+    return result;
+}
+
+static int in_turn(struct transport *t, float *data, size_t n, const struct link_order *o, struct link_result *r,
+                   uint64_t window_ns[2], struct err *e)
+{
     struct call call = {.step = 0};
-    if (check(t, data, n, alter, &call, r, e))
-        return -1;
-    memset(data, 0, n * sizeof *data);
     for (int i = 0; i < WARM_UP; i++, call.step++)
         if (transport_allreduce(t, data, n, &call, e))
             return -1;
     struct link_cpu from = link_cpu_now();
+    window_ns[0] = clock_now_ns();
     for (int i = 0; i < o->repeats; i++, call.step++) {
         uint64_t start = clock_now_ns();
         if (transport_allreduce(t, data, n, &call, e))
             return -1;
         r->time_s[r->n++] = clock_seconds(start, clock_now_ns());
     }
+    window_ns[1] = clock_now_ns();
     link_cpu_since(&from, r);
+    return 0;
+}
+
+int link_reduce_on(struct transport *t, float *data, const struct link_order *o, int alter, struct link_result *r,
+                   uint64_t window_ns[2], struct err *e)
+{
+    size_t n = o->bytes / sizeof *data;
+    struct call call = {.step = 0};
+    if (check(t, data, n, alter, &call, r, e))
+        return -1;
+    memset(data, 0, n * sizeof *data);
+    if (*o->beside ? overlapped(t, data, n, o, r, window_ns, e) : in_turn(t, data, n, o, r, window_ns, e))
+        return -1;
+    call.step = (uint32_t)(WARM_UP + o->repeats);
     r->sent_bytes = r->received_bytes = (uint64_t)o->repeats * o->bytes;
     return check(t, data, n, -1, &call, r, e);
 }
@@ -147,11 +188,12 @@ void link_reduction_free(struct link *l)
     l->reduction = NULL;
 }
 
-int link_reduce(struct link *l, const struct link_order *o, struct link_result *r, struct err *e)
+int link_reduce(struct link *l, const struct link_order *o, struct link_result *r, uint64_t window_ns[2],
+                struct err *e)
 {
     struct transport *t = find_transport(l, o->work, e);
     l->low_water = 0; /* unknown from here on: the ring sets it */
     int alter = l->alter;
     l->alter = -1; /* once */
-    return t ? link_reduce_on(t, (float *)(void *)l->memory, o, alter, r, e) : -1;
+    return t ? link_reduce_on(t, (float *)(void *)l->memory, o, alter, r, window_ns, e) : -1;
 }

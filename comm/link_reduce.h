@@ -17,14 +17,16 @@ struct backend;
 /* Whether two nodes that a session has joined can use this back-end: it exchanges something, and needs no launcher. */
 bool link_reduce_can(const struct backend *backend);
 
-/* LINK_REDUCE: order->work names the back-end. */
-int link_reduce(struct link *link, const struct link_order *order, struct link_result *result, struct err *e);
+/* LINK_REDUCE: order->work names the back-end. window_ns becomes what was timed, for link_busy_end(). With order->beside the
+ * calls are those of training (overlap.h): from "ready" on the computing thread to the end on the communication thread. */
+int link_reduce(struct link *link, const struct link_order *order, struct link_result *result, uint64_t window_ns[2],
+                struct err *e);
 
 void link_reduction_free(struct link *link);
 
 /* On an open transport, for link_reduce and its tests. data: order->bytes. alter: an element that is changed before the
  * first check, to see that a wrong sum is noticed; -1: none. */
 int link_reduce_on(struct transport *t, float *data, const struct link_order *order, int alter,
-                   struct link_result *result, struct err *e);
+                   struct link_result *result, uint64_t window_ns[2], struct err *e);
 
 #endif

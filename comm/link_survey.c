@@ -19,11 +19,16 @@ enum { CELLS_MAX = 64, ROUNDS_MAX = 5, REPEATS_OF_CELL = 20, REDUCE_REPEATS = 20
 #define PING_GAP_S 0.005
 #define WORK_WINDOW_LEAST_S 0.1
 
+enum { BESIDE_SMALL = 4, BESIDE_LARGE = 16777216, BESIDE_LEAST = 65536, BESIDE_ROUNDS = 3, BESIDE_CALLS = 4 };
+#define BESIDE_WINDOW_MAX_S 2.0
+
 /* Shares of the duration. */
 #define SHARE_LATENCY 0.08
 #define SHARE_STREAMS 0.30
 #define SHARE_MESSAGES 0.27
-#define SHARE_WORK 0.30 /* without it, streams and messages have half of it each */
+#define SHARE_WORK 0.15 /* without it, streams and messages have half of both each */
+#define SHARE_BESIDE 0.20
+#define SHARE_BESIDE_REDUCE 0.5 /* where tables of all-reduce have the rest */
 
 struct surveying { /* one call */
     struct link_survey *survey;
@@ -31,7 +36,7 @@ struct surveying { /* one call */
     struct session *session;
     const struct link_survey_options *options;
     uint64_t from_ns;
-    double streams_s, messages_s, work_s;
+    double streams_s, messages_s, work_s, beside_s;
 };
 
 /* ---- trials ---- */
@@ -65,8 +70,8 @@ static int take(struct surveying *g, struct link_trial wanted, struct err *e)
     }
     s->n++;
     if (g->options->progress) {
-        static const char *const names[] = {"latency", "streams", "messages", "computing beside the link",
-                                            "all-reduce"};
+        static const char *const names[] = {"latency",    "streams",   "messages", "computing beside the link",
+                                            "all-reduce", "all-reduce beside computing"};
         double share = clock_seconds(g->from_ns, clock_now_ns()) / g->options->duration_s;
         g->options->progress(g->options->ctx, names[t->phase], share < 1 ? share : 1);
     }
@@ -273,20 +278,114 @@ static int compute(struct surveying *g, struct err *e)
     return 0;
 }
 
+/* ---- all-reduce beside computing ---- */
+
+static struct link_trial beside_trial(const struct surveying *g, const char *backend, enum link_beside kind,
+                                      uint64_t bytes, int repeats)
+{
+    struct link_trial t = {.phase = LINK_PHASE_BESIDE, .beside = kind};
+    t.order = (struct link_order){.kind = LINK_REDUCE,
+                                  .bytes = bytes,
+                                  .repeats = repeats,
+                                  .threads = {g->options->threads[0], g->options->threads[1]}};
+    strncpy(t.order.work, backend, sizeof t.order.work - 1);
+    if (kind == LINK_BESIDE_SMALL_BUSY || kind == LINK_BESIDE_LARGE_BUSY)
+        strncpy(t.order.beside, g->link->works[0].name, sizeof t.order.beside - 1);
+    if (kind == LINK_BESIDE_WORK) {
+        t.order.kind = LINK_STREAM;
+        t.order.mode = LINK_IDLE;
+        t.order.bytes = 0;
+        t.order.repeats = 0;
+        t.order.warmup_s = 0.25 * g->survey->beside_window_s;
+        t.order.window_s = g->survey->beside_window_s;
+        strncpy(t.order.work, g->link->works[0].name, sizeof t.order.work - 1);
+    }
+    return t;
+}
+
+/* So many bytes that some calls fit into a window, and what one takes. A first call tells; it is not kept. */
+static int size_up(struct surveying *g, const char *backend, uint64_t *bytes, double *one_s, struct err *e)
+{
+    *bytes = BESIDE_LARGE;
+    for (;; *bytes /= 4) {
+        double expected = (double)*bytes / fmin(link_survey_rate(g->survey, LINK_DUPLEX, 0), link_survey_rate(g->survey, LINK_DUPLEX, 1));
+        if (*bytes > BESIDE_LEAST && expected > g->survey->beside_window_s / BESIDE_CALLS)
+            continue;
+        if (take(g, beside_trial(g, backend, LINK_BESIDE_LARGE, *bytes, 1), e))
+            return -1;
+        struct link_trial *first = &g->survey->trial[--g->survey->n];
+        *one_s = fmax(first->end[0].time_s[0], 1e-6);
+        link_result_fini(&first->end[0]);
+        link_result_fini(&first->end[1]);
+        if (*bytes <= BESIDE_LEAST || *one_s <= g->survey->beside_window_s / BESIDE_CALLS)
+            return 0;
+    }
+}
+
+static int repeats_in(double window_s, double one_s)
+{
+    double n = window_s / one_s;
+    return n < 2 ? 2 : n > LINK_REPEATS_MAX ? LINK_REPEATS_MAX : (int)n;
+}
+
+/* One back-end: every kind in every round. The work alone is taken in every round too, as the measure of that round. */
+static int beside_backend(struct surveying *g, const char *backend, struct err *e)
+{
+    struct link_survey *s = g->survey;
+    uint64_t bytes;
+    double one_s;
+    int order[LINK_BESIDES];
+    if (size_up(g, backend, &bytes, &one_s, e))
+        return -1;
+    int large = repeats_in(s->beside_window_s, one_s);
+    for (int r = 0; r < BESIDE_ROUNDS; r++) {
+        shuffle(s, order, LINK_BESIDES);
+        for (int i = 0; i < LINK_BESIDES; i++) {
+            bool small = order[i] == LINK_BESIDE_SMALL || order[i] == LINK_BESIDE_SMALL_BUSY;
+            int repeats = small ? REPEATS_OF_CELL : large;
+            struct link_trial t =
+                beside_trial(g, backend, (enum link_beside)order[i], small ? BESIDE_SMALL : bytes, repeats);
+            t.round = s->rounds + r;
+            if (order[i] == LINK_BESIDE_WORK) /* which back-end it is the measure of */
+                strncpy(t.order.beside, backend, sizeof t.order.beside - 1);
+            if (take(g, t, e))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int beside(struct surveying *g, struct err *e)
+{
+    int backends = 0;
+    while (g->options->backends[backends])
+        backends++;
+    if (!backends || !g->options->work || !g->link->works || !g->link->works[0].name)
+        return 0;
+    double window_s = g->beside_s / (backends * BESIDE_ROUNDS * 4) / 1.2; /* two of the five kinds are short */
+    g->survey->beside_window_s = window_s < WORK_WINDOW_LEAST_S ? 0 : fmin(window_s, BESIDE_WINDOW_MAX_S);
+    for (int b = 0; b < backends && g->survey->beside_window_s > 0; b++)
+        if (beside_backend(g, g->options->backends[b], e))
+            return -1;
+    return 0;
+}
+
 static struct surveying begin(struct link_survey *s, struct link *link, struct session *session,
                               const struct link_survey_options *o)
 {
     struct surveying g = {.survey = s, .link = link, .session = session, .options = o, .from_ns = clock_now_ns()};
-    double spare = o->work ? 0 : SHARE_WORK / 2;
+    double spare = o->work ? 0 : (SHARE_WORK + SHARE_BESIDE) / 2;
     g.streams_s = (SHARE_STREAMS + spare) * o->duration_s;
     g.messages_s = (SHARE_MESSAGES + spare) * o->duration_s;
     g.work_s = o->work ? SHARE_WORK * o->duration_s : 0;
+    g.beside_s = o->work ? SHARE_BESIDE * o->duration_s : 0;
     if (isfinite(o->warmup_s) && isfinite(o->window_s)) { /* what the streams are asked to take, the others lack */
         double asked = 3 * (o->warmup_s + o->window_s), rest = (1 - SHARE_LATENCY) * o->duration_s;
         if (asked > g.streams_s) {
             double left = fmax(0, rest - asked) / (rest - g.streams_s);
             g.messages_s *= left;
             g.work_s *= left;
+            g.beside_s *= left;
             g.streams_s = asked;
         }
     }
@@ -297,7 +396,7 @@ int link_survey_run(struct link_survey *s, struct link *link, struct session *se
                     const struct link_survey_options *o, struct err *e)
 {
     struct surveying g = begin(s, link, session, o);
-    int result = latency(&g, e) || streams(&g, e) || messages(&g, e) || (o->work && compute(&g, e)) ? -1 : 0;
+    int result = latency(&g, e) || streams(&g, e) || messages(&g, e) || (o->work && compute(&g, e)) || beside(&g, e) ? -1 : 0;
     s->rounds += ROUNDS_MAX;
     return result;
 }
@@ -341,7 +440,8 @@ int link_survey_reduce(struct link_survey *s, struct link *link, struct session 
         backends++;
     if (latency(&g, e))
         return -1;
-    double line_s = (1 - SHARE_LATENCY) * o->duration_s / (REDUCE_SIZES * backends);
+    g.beside_s = o->work ? SHARE_BESIDE_REDUCE * o->duration_s : 0;
+    double line_s = ((1 - SHARE_LATENCY) * o->duration_s - g.beside_s) / (REDUCE_SIZES * backends);
     bool over[16] = {false};
     for (int i = 0; i < REDUCE_SIZES; i++)
         for (int b = 0; b < backends && b < 16; b++) {
@@ -351,5 +451,5 @@ int link_survey_reduce(struct link_survey *s, struct link *link, struct session 
             if (reduce_line(&g, o->backends[b], reduce_sizes[i], line_s, &over[b], e))
                 return -1;
         }
-    return 0;
+    return beside(&g, e);
 }

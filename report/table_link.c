@@ -274,6 +274,41 @@ static void allreduce(struct table_page *p, const json_t *link)
         fprintf(p->f, "larger ones are left out: a call would take longer than the duration allows\n");
 }
 
+/* ---- all-reduce beside computing ---- */
+
+static void beside_cell(struct table_page *p, const json_t *row, const char *key, double scale, const char *format)
+{
+    double x = table_num(table_at(row, key, NULL), "median", NULL);
+    if (isfinite(x))
+        fprintf(p->f, format, x * scale);
+    else
+        fprintf(p->f, "%12s", "-");
+}
+
+static void contention(struct table_page *p, const json_t *link)
+{
+    json_t *list = table_at(link, "contention", NULL), *row;
+    size_t i;
+    char size[32];
+    if (json_array_size(list) == 0)
+        return;
+    fprintf(p->f, "\n%s%-12s%-12s%12s%12s%12s%12s%12s%12s%s\n", p->bold, "beside", "all-reduce", "4 B: us", "beside us",
+            "alone ms", "beside ms", "slower on A", "on B", p->plain);
+    json_array_foreach(list, i, row)
+    {
+        const char *by = json_string_value(table_at(row, "backend", NULL)), *work = json_string_value(table_at(row, "work", NULL));
+        fprintf(p->f, "%-12s%-4s %-7s", work ? work : "?", by ? by : "?",
+                size_text(size, sizeof size, table_num(row, "bytes", NULL)));
+        beside_cell(p, row, "small_alone_s", 1e6, "%12.1f");
+        beside_cell(p, row, "small_beside_s", 1e6, "%12.1f");
+        beside_cell(p, row, "alone_s", 1e3, "%12.2f");
+        beside_cell(p, row, "beside_s", 1e3, "%12.2f");
+        beside_cell(p, row, "a_slowdown", 1, "%12.3f");
+        beside_cell(p, row, "b_slowdown", 1, "%12.3f");
+        fprintf(p->f, "\n");
+    }
+}
+
 /* ---- the whole ---- */
 
 static void state(struct table_page *p)
@@ -302,6 +337,7 @@ static void one_link(struct table_page *p, const json_t *link)
     messages(p, link);
     interaction(p, link);
     allreduce(p, link);
+    contention(p, link);
 }
 
 static void comparison(struct table_page *p, const json_t *other)

@@ -296,9 +296,10 @@ START_TEST(no_exchange_is_wrong)
     static float data[1021];
     struct link_result r = {.time_s = calloc(8, sizeof(double))};
     struct link_order order = {.kind = LINK_REDUCE, .bytes = sizeof data, .repeats = 2};
+    uint64_t window_ns[2];
     struct err e;
     transport_open_null(&null, 0, 2);
-    ck_assert_int_eq(link_reduce_on(&null, data, &order, -1, &r, &e), 0);
+    ck_assert_int_eq(link_reduce_on(&null, data, &order, -1, &r, window_ns, &e), 0);
     ck_assert_uint_eq(r.wrong, 2 * 1020); /* checked before and after */
     transport_close(&null);
     link_result_fini(&r);
