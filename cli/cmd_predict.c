@@ -139,10 +139,10 @@ static int load(struct request *r, struct predict_source *source, const char *na
     return d ? use_document(r, source, d, path, e) : -1;
 }
 
-static int load_profile(struct request *r, const char *path, struct err *e)
+static int load_profile(struct predict_source *source, const char *path, struct err *e)
 {
     json_t *d = runs_read(path, e);
-    int result = d ? predict_source_torch(&r->source, d, path, e) : -1;
+    int result = d ? predict_source_torch(source, d, path, e) : -1;
     json_decref(d);
     return result;
 }
@@ -178,11 +178,11 @@ static int find_source(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "--step-s states what a run would tell: give one of the two");
     if (isfinite(p->bytes) && r->run)
         return err_set(e, ERR_USAGE, "--bytes states what the run %.100s tells: give one of the two", r->run);
-    if (p->profile && (r->run || p->step_s || p->model || isfinite(p->bytes) || p->partner || p->overlap))
+    if (p->profile && (r->run || p->step_s || p->model || isfinite(p->bytes) || p->overlap))
         return err_set(e, ERR_USAGE,
-                       "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it alone");
+                       "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it without them");
     if (p->profile)
-        return load_profile(r, p->profile, e);
+        return load_profile(&r->source, p->profile, e);
     if (r->run && strcmp(r->run, "last") != 0)
         return load(r, &r->source, r->run, e);
     if (!p->step_s)
@@ -202,9 +202,9 @@ static int find_partner(struct request *r, struct err *e)
         return 0;
     if (!r->source.document)
         return err_set(e, ERR_USAGE, "--partner needs a run of this node too");
-    if (load(r, &r->partner, name, e))
+    if (r->source.torch ? load_profile(&r->partner, name, e) : load(r, &r->partner, name, e))
         return -1;
-    if (strcmp(r->partner.model, r->source.model) != 0)
+    if (!r->source.torch && strcmp(r->partner.model, r->source.model) != 0)
         return err_set(e, ERR_DATA, "the partner's run trained %s and this node's %s: they cannot train together",
                        r->partner.model, r->source.model);
     r->ask.partner = &r->partner;
@@ -232,7 +232,7 @@ static int find_link(struct request *r, struct err *e)
     if (runs_find(path, sizeof path, r->folder, p->link_run, e))
         return -1;
     json_t *d = runs_read(path, e);
-    int result = d ? predict_source_link(&r->ask.link.model, d, path, e) : -1;
+    int result = d ? predict_source_link(&r->ask.link.model, d, path, r->source.torch ? "gloo" : "tcp", e) : -1;
     json_decref(d);
     r->ask.link.origin = "measured";
     snprintf(r->ask.link.name, sizeof r->ask.link.name, "%.120s", path);

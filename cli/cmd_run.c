@@ -230,7 +230,7 @@ static void predict_first(struct job *s)
     else if (s->run.unequal)
         err_set(e, ERR_USAGE, "unequal shares are not predicted before a run");
     else if (store_place(folder, sizeof folder, s->options.results_dir, e) == 0)
-        s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, e);
+        s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, s->options.backend->name, e);
     if (!s->prediction)
         return;
     char *line = table_prediction_line(s->prediction);

@@ -82,7 +82,8 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
     s->seed = ask->seed;
     if (ask->source->torch) {
         s->in_flight = GLOO_IN_FLIGHT;
-        s->link.launch_s = GLOO_LAUNCH_S;
+        if (!s->link.launch_measured)
+            s->link.launch_s = GLOO_LAUNCH_S;
     }
     s->steps = STEPS;
     s->replicates = nodes > LARGE ? REPLICATES * LARGE / nodes : REPLICATES;
@@ -200,8 +201,9 @@ static json_t *assumptions(const struct predict_ask *ask)
     assume(list, "what the model leaves out spreads results by %g %%", SCENARIO_DISCREPANCY * 100);
     assume(list, "forward and backward grow with the tokens; the optimizer does not");
     if (s->torch)
-        assume(list, "gloo keeps %d all-reduces under way and takes %g ms more for each; no core is free for them",
-               GLOO_IN_FLIGHT, GLOO_LAUNCH_S * 1e3);
+        assume(list, "gloo keeps %d all-reduces under way and takes %.2g ms more for each, as %s; no core is free for them",
+               GLOO_IN_FLIGHT, (ask->link.model.launch_measured ? ask->link.model.launch_s : GLOO_LAUNCH_S) * 1e3,
+               ask->link.model.launch_measured ? "measured" : "seen between two servers");
     if (s->rows)
         assume(list, "every token of a step touches another row of the embedding: the most that there can be");
     return list;

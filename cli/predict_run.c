@@ -69,7 +69,8 @@ static bool visit_link(void *ctx, const char *path, const json_t *d)
     return false;
 }
 
-static int slowest_link(struct predict_link *link, const char *folder, const struct peer_list *peers, struct err *e)
+static int slowest_link(struct predict_link *link, const char *folder, const struct peer_list *peers,
+                        const char *backend, struct err *e)
 {
     for (int i = 0; i < peers->n; i++) {
         struct search search = {.peer = peers->peer[i].name};
@@ -79,7 +80,7 @@ static int slowest_link(struct predict_link *link, const char *folder, const str
         if (!search.found)
             return err_set(e, ERR_NO_INPUT, "the link to %.60s was not measured before (the link command does that)",
                            search.peer);
-        int result = predict_source_link(&m, search.found, search.path, e);
+        int result = predict_source_link(&m, search.found, search.path, backend, e);
         json_decref(search.found);
         if (result)
             return -1;
@@ -91,14 +92,15 @@ static int slowest_link(struct predict_link *link, const char *folder, const str
     return 0;
 }
 
-json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, struct err *e)
+json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers,
+                           const char *backend, struct err *e)
 {
     struct search search = {.run = run};
     struct predict_source source = {0};
     struct predict_ask ask = {.source = &source, .partner_scale = 1, .seed = 1};
     const struct run_options *o = &run->options;
     ask.optimizer_by_bucket = o->update == RUN_UPDATE_BUCKET ? 1 : -1;
-    if (slowest_link(&ask.link, folder, peers, e) || runs_each(folder, visit, &search, e))
+    if (slowest_link(&ask.link, folder, peers, backend, e) || runs_each(folder, visit, &search, e))
         return NULL;
     if (!search.found) {
         err_set(e, ERR_NO_INPUT, "there is no saved run of this node alone with the same batch and threads");

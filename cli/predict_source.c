@@ -338,9 +338,67 @@ static double cost_beside_computing(const json_t *link, double *spread)
     return NAN;
 }
 
-int predict_source_link(struct link_model *m, const json_t *document, const char *path, struct err *e)
+static double median_of(const json_t *o, const char *key)
+{
+    return number(json_object_get(o, key), "median", NULL);
+}
+
+/* What an end loses while the link carries the rate `busy`: 1 - 1/slowdown of its core, the mean of both ends, which run one
+ * program. The standard error is that of medians, relative to the loss. */
+static void loss_beside(struct link_model *m, const json_t *o, double busy)
+{
+    static const char *const ends[] = {"a_slowdown", "b_slowdown"};
+    double loss = 0, variance = 0;
+    for (int i = 0; i < 2; i++) {
+        const json_t *s = json_object_get(o, ends[i]);
+        double slowdown = number(s, "median", NULL), n = number(s, "n", NULL);
+        double error = 1.2533 * 1.4826 * number(s, "mad", NULL) / sqrt(n) / (slowdown * slowdown);
+        loss += (1 - 1 / slowdown) / 2;
+        variance += error * error / 4;
+    }
+    if (!isfinite(loss))
+        return;
+    double spread = sqrt(variance) / fmax(loss, 0.01);
+    m->cpu_s_per_byte = fmax(0, loss) / busy;
+    m->cpu_spread = isfinite(spread) ? fmin(1, fmax(0.05, spread)) : LINK_CPU_SPREAD;
+    m->cpu_measured = true;
+}
+
+/* From what all-reduce took beside computing and without it. false: it was not measured. */
+static bool link_from_contention(struct link_model *m, const json_t *link, const char *backend)
+{
+    const json_t *list = json_object_get(link, "contention");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *o = json_array_get(list, i), *large = json_object_get(o, "alone_s");
+        const char *name = json_string_value(json_object_get(o, "backend"));
+        double bytes = number(o, "bytes", NULL), small = median_of(o, "small_alone_s"), alone = median_of(o, "alone_s");
+        double woken = median_of(o, "small_beside_s"), beside = median_of(o, "beside_s");
+        if (!name || strcmp(name, backend) != 0 || !(bytes > 0) || !(small > 0) || !(alone > small) || !(woken > 0) ||
+            !(beside > woken))
+            continue;
+        double rate = bytes / (alone - small), busy = bytes / (beside - woken);
+        link_model_state(m, rate, 2 * small, COST_DUPLEX);
+        double spread = 1.2533 * 1.4826 * number(large, "mad", NULL) / sqrt(number(large, "n", NULL)) / alone;
+        m->rate_spread = isfinite(spread) ? fmin(0.3, spread) : 0;
+        m->launch_s = fmax(0, woken - small);
+        m->launch_measured = true;
+        m->busy_share = fmin(1, busy / rate);
+        m->cpu_s_per_byte = LINK_CPU_S_PER_BYTE;
+        m->cpu_spread = LINK_CPU_SPREAD;
+        loss_beside(m, o, busy);
+        return true;
+    }
+    return false;
+}
+
+int predict_source_link(struct link_model *m, const json_t *document, const char *path, const char *backend,
+                        struct err *e)
 {
     const json_t *link = json_object_get(document, "link");
+    if (link_from_contention(m, link, backend)) {
+        m->measured = true;
+        return 0;
+    }
     double rate = number(link, "rate_bytes_per_s", NULL), rtt = number(link, "rtt_s", NULL);
     if (json_is_object(json_object_get(link, "rtt_s")))
         rtt = number(json_object_get(link, "rtt_s"), "median", NULL);

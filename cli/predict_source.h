@@ -50,8 +50,10 @@ int predict_source_plan(const struct predict_source *s, struct plan *plan, enum 
 
 void predict_source_fini(struct predict_source *s); /* accepts a zeroed source */
 
-/* A document of the link command: rate and latency fitted to its messages with both directions busy, or its rate alone if it
- * has too few, and the processor cost that was measured beside computing, if it was. */
-int predict_source_link(struct link_model *m, const json_t *document, const char *path, struct err *e);
+/* A document of the link command. What the back-end's all-reduce took there, alone and beside computing, if that was measured;
+ * else rate and latency fitted to messages with both directions busy, or the rate alone if there are too few, and the
+ * processor cost of streams beside computing, if it was measured. backend: "tcp", "gloo". */
+int predict_source_link(struct link_model *m, const json_t *document, const char *path, const char *backend,
+                        struct err *e);
 
 #endif

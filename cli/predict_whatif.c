@@ -13,7 +13,7 @@
 const char predict_whatif_keys[] =
     "bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=fp32|bf16 schedule=ddp|split "
     "bucket-mb=X optimizer=end|bucket in-flight=N reserve-core=yes|no partner=X slow-node=X "
-    "slow-nic=RATE throttle=X";
+    "slow-nic=RATE throttle=X contention=X jitter=yes|no tail=yes|no";
 
 enum key {
     BW,
@@ -31,6 +31,9 @@ enum key {
     SLOW_NODE,
     SLOW_NIC,
     THROTTLE,
+    CONTENTION,
+    JITTER,
+    TAIL,
     KEYS
 };
 
@@ -57,6 +60,9 @@ static const struct {
     [SLOW_NODE] = {"slow-node", NUMBER, 0.001, 1000, {NULL}},
     [SLOW_NIC] = {"slow-nic", RATE, 0, 0, {NULL}},
     [THROTTLE] = {"throttle", NUMBER, 0.001, 1000, {NULL}},
+    [CONTENTION] = {"contention", NUMBER, 0, 100, {NULL}},
+    [JITTER] = {"jitter", WORD, 0, 0, {"no", "yes", NULL}},
+    [TAIL] = {"tail", WORD, 0, 0, {"no", "yes", NULL}},
 };
 
 static int find_key(const char *name, struct err *e)
@@ -158,6 +164,15 @@ static void apply(struct scenario *s, int key, double x)
         break;
     case THROTTLE:
         s->throttle_scale *= x;
+        break;
+    case CONTENTION:
+        s->contention_scale = x;
+        break;
+    case JITTER:
+        s->no_jitter = x <= 0;
+        break;
+    case TAIL:
+        s->no_tail = x <= 0;
         break;
     case TOKENS:   /* after the accumulation is known */
     case SCHEDULE: /* set_plan() */

@@ -57,8 +57,13 @@ struct contention link_model_contend(const struct link_model *m, double bytes_pe
         c.busy_bytes_per_s = c.idle_bytes_per_s;
         return c;
     }
-    c.busy_bytes_per_s = fmin(bytes_per_s, 0.5 / q);
-    c.compute_loss = c.busy_bytes_per_s * q;
+    double half = 0.5 / q;
+    if (m->busy_share > 0) { /* at the measured rate what was seen, at others no more than that or half a core */
+        c.busy_bytes_per_s = c.idle_bytes_per_s * m->busy_share;
+        half = fmax(half, link_model_rate(m) * m->busy_share);
+    }
+    c.busy_bytes_per_s = fmin(fmin(bytes_per_s, c.busy_bytes_per_s), half);
+    c.compute_loss = fmin(c.busy_bytes_per_s * q, LINK_LOSS_MAX);
     return c;
 }
 

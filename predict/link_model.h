@@ -7,7 +7,7 @@
  *
  * Computing and communication meet at the processor: moving a byte costs cpu_s_per_byte seconds of one core. With no core
  * to spare these are taken from computing; a fair scheduler takes at most half of a core for communication while computing
- * wants all of it (link_model_contend()).
+ * wants all of it, unless busy_share says what was left (link_model_contend()).
  *
  * Spreads are relative standard deviations, 0 for what was stated as a fact. Pure functions over the caller's storage.
  */
@@ -35,14 +35,16 @@ struct link_model {
     double launch_s;       /* per bucket: waking the communication thread, agreeing */
     double sum_s_per_byte; /* of adding, as far as a transfer does not hide it */
     double cpu_s_per_byte; /* of this node, per byte of a vector sent while as much is received */
+    double busy_share;     /* of the rate that is left while both ends compute and no core is free; 0: not measured */
     double rate_spread, latency_spread, cpu_spread;
     double rtt_s; /* what latency rests on */
-    bool measured, cpu_measured;
+    bool measured, cpu_measured, launch_measured;
 };
 
 /* What is assumed unless measured, with where it comes from: doc/METHOD.md. */
 #define LINK_CPU_S_PER_BYTE 1.0e-9
 #define LINK_CPU_SPREAD 0.3
+#define LINK_LOSS_MAX 0.95 /* a share of the processor that drawing the cost at random cannot exceed */
 #define LINK_LAUNCH_S 0.2e-3
 #define LINK_RTT_S 0.2e-3
 #define LINK_WIFI_BYTES_PER_S 30e6

@@ -165,7 +165,7 @@ static void set_buckets(const struct scenario *s, struct sim *sim)
     double tokens = micro_tokens(s), all = 0;
     for (int b = 0; b < sim->buckets; b++) {
         const struct plan_bucket *p = &s->plan->bucket[b];
-        sim->ready[b] = p->ready;
+        sim->ready[b] = s->no_tail ? 0 : p->ready;
         sim->bytes[b] = plan_bucket_bytes(p, tokens) * s->wire_scale;
         all += sim->bytes[b];
     }

@@ -55,6 +55,7 @@ struct scenario {
     bool exact;                                     /* the medians of the profile and the link as it is: no draws */
     bool no_jitter, no_link_spread, no_discrepancy; /* for taking the variance apart */
     bool edge_by_edge;
+    bool no_tail; /* every bucket is ready when backward begins: what the rule of thumb assumes */
 };
 
 struct estimate {

@@ -308,7 +308,7 @@ START_TEST(a_link_document)
     struct link_model m;
     struct err e = {0};
     ck_assert(d != NULL);
-    ck_assert_msg(predict_source_link(&m, d, "link.json", &e) == 0, "%s", e.text);
+    ck_assert_msg(predict_source_link(&m, d, "link.json", "tcp", &e) == 0, "%s", e.text);
     is_about(link_model_rate(&m), 1e8, 1e-9);
     is_about(m.piece[0].alpha_s, 2e-4, 1e-9);
     is_about(m.cpu_s_per_byte, (1 - 1 / 1.1) / 1e8, 1e-9);

@@ -161,7 +161,7 @@ near nodes.0.step_s.median 4.5003 0.02
 near nodes.0.speedup.median 1.5554 0.01
 near nodes.0.exposed_s.median 1.0003 0.001
 is 'no curve over tokens that are not known' "$(value curve)" null
-refused 64 'give it alone' --profile torch.json --step-s 1
+refused 64 'give it without' --profile torch.json --step-s 1
 refused 65 'no profile of' --profile "$saved"
 sed 's/"parameters": \[0\]/"parameters": [7]/' torch.json >wrong.json
 refused 65 'not there' --profile wrong.json

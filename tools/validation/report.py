@@ -1,0 +1,291 @@
+"""What the rows say: doc/ACCURACY.md, a table as CSV, and predicted against measured as a plot."""
+import csv
+import math
+import os
+import statistics
+import subprocess
+
+from .sweep import DRIFT
+
+DEAD_BAND = 0.03  # a measured speed-up this near to 1 decides nothing
+
+
+def quantile(values, q):
+    x = sorted(values)
+    at = q * (len(x) - 1)
+    low = int(at)
+    high = min(low + 1, len(x) - 1)
+    return x[low] + (x[high] - x[low]) * (at - low)
+
+
+def wilson(share, n, z=1.96):
+    """Of a share seen in n independent trials."""
+    if n == 0:
+        return math.nan, math.nan
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return middle - half, middle + half
+
+
+# ---- rows to runs ----
+
+def collect(rows):
+    """Every measured run with its prediction, its bracket and whether it counts: the last attempt of each."""
+    closed = {r["bracket"]: r for r in rows if r["kind"] == "bracket"}
+    predicted = {(r["cell"], r["round"], r["bracket"]): r for r in rows if r["kind"] == "prediction"}
+    runs = []
+    for r in rows:
+        key = (r.get("cell"), r.get("round"), r.get("bracket"))
+        if r["kind"] != "run" or key[2] not in closed or key not in predicted:
+            continue
+        runs.append(score({**predicted[key], "measured": r["measured"], "around": closed[key[2]]}))
+    last = {}
+    for r in runs:
+        last[(r["cell"], r["round"])] = r
+    for r in runs:
+        r["counts"] = last[(r["cell"], r["round"])] is r
+    return runs
+
+
+def score(r):
+    p, m, around = r["predicted"], r["measured"]["step_s"], r["around"]
+    alone = [statistics.mean(x) for x in zip(around["before_s"], around["after_s"])]
+    while len(alone) < r["nodes"]:
+        alone.append(alone[0])
+    r["measured_speedup"] = r["nodes"] * min(alone) / m
+    r["error"] = p["step_s"][0] / m - 1
+    r["naive_error"] = p["naive_step_s"] / m - 1
+    r["inside"] = p["step_s"][1] <= m <= p["step_s"][2]
+    r["ablated"] = {k: v / m - 1 for k, v in p["ablation_step_s"].items()}
+    told = abs(r["measured_speedup"] - 1) > DEAD_BAND
+    decided = p["verdict"] in ("helps", "hurts")
+    r["right"] = (p["verdict"] == "helps") == (r["measured_speedup"] > 1) if told and decided else None
+    r["abstained"] = told and not decided
+    return r
+
+
+def figures(runs):
+    absolute = [abs(r["error"]) for r in runs]
+    inside = sum(r["inside"] for r in runs) / len(runs)
+    cells = len({r["cell"] for r in runs})
+    low, high = wilson(inside, cells)
+    drifts = [r["around"]["drift"] for r in runs]
+    return {"runs": len(runs), "cells": cells, "median": statistics.median(absolute), "p90": quantile(absolute, 0.9),
+            "max": max(absolute), "bias": statistics.median(r["error"] for r in runs), "inside": inside,
+            "inside_low": low, "inside_high": high, "drift": statistics.median(drifts),
+            "right": sum(r["right"] is True for r in runs), "wrong": sum(r["right"] is False for r in runs),
+            "abstained": sum(r["abstained"] for r in runs),
+            "naive": statistics.median(abs(r["naive_error"]) for r in runs)}
+
+
+def spread_of_runs(runs):
+    """How far the three runs of a cell are from one another: no prediction of a run can be nearer."""
+    off = []
+    for cell in {r["cell"] for r in runs}:
+        values = [r["measured"]["step_s"] for r in runs if r["cell"] == cell]
+        if len(values) > 1:
+            off += [abs(v / statistics.median(values) - 1) for v in values]
+    return statistics.median(off) if off else math.nan
+
+
+# ---- texts ----
+
+def percent(x, digits=1):
+    return "-" if x is None or not math.isfinite(x) else f"{100 * x:.{digits}f} %"
+
+
+def seconds(x):
+    return f"{x:.3g}" if x < 10 else f"{x:.1f}"
+
+
+def figure_row(name, f):
+    return (f"| {name} | {f['cells']} / {f['runs']} | {percent(f['median'])} | {percent(f['p90'])} | {percent(f['max'])} | "
+            f"{percent(f['bias'])} | {percent(f['inside'], 0)} ({100 * f['inside_low']:.0f}-{100 * f['inside_high']:.0f}) | "
+            f"{f['right']} / {f['wrong']} / {f['abstained']} | {percent(f['naive'])} | {percent(f['drift'])} |")
+
+
+HEAD = ("| | cells / runs | median error | p90 | max | bias | inside 90 % (Wilson by cell) | decisions right / wrong / left open | "
+        "rule of thumb | drift |\n|---|---|---|---|---|---|---|---|---|---|")
+
+
+def kinds(runs):
+    """The populations that have a goal of their own."""
+    return [("this program, two equal nodes", [r for r in runs if r["engine"] == "bench" and r["nodes"] == 2 and not r["slow"]]),
+            ("PyTorch DDP with gloo", [r for r in runs if r["engine"] == "torch"]),
+            ("second node at half speed", [r for r in runs if r["slow"] and not r["shares"]]),
+            ("three and four nodes (replay)", [r for r in runs if r["nodes"] > 2])]
+
+
+def by_level(runs):
+    lines = []
+    for factor in ("model", "tokens", "rate", "schedule"):
+        for level in sorted({r[factor] for r in runs}, key=str):
+            part = [r for r in runs if r[factor] == level]
+            if len(part) < len(runs):
+                lines.append(figure_row(f"{factor} {level}", figures(part)))
+    return lines
+
+
+def ablation_lines(runs):
+    lines = ["| left out | median error | p90 | what the term removes of the median |", "|---|---|---|---|"]
+    full = [abs(r["error"]) for r in runs if r["ablated"]]
+    lines.append(f"| nothing | {percent(statistics.median(full))} | {percent(quantile(full, 0.9))} | |")
+    texts = {"tail": "tail: every bucket ready when backward begins", "duplex": "duplex: one direction at a time",
+             "contention": "contention: communication costs computing nothing", "jitter": "jitter: every step is the median one"}
+    for name in texts:
+        errors = [abs(r["ablated"][name]) for r in runs if name in r["ablated"]]
+        if errors:
+            lines.append(f"| {texts[name]} | {percent(statistics.median(errors))} | {percent(quantile(errors, 0.9))} | "
+                         f"{100 * (statistics.median(errors) - statistics.median(full)):+.1f} points |")
+    naive = [abs(r["naive_error"]) for r in runs]
+    lines.append(f"| all of it: the rule of thumb | {percent(statistics.median(naive))} | {percent(quantile(naive, 0.9))} | |")
+    return lines
+
+
+def cell_lines(runs):
+    lines = ["| cell | runs | predicted s | measured s | error | speed-up predicted | measured | verdict | inside | drift |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for cell in sorted({r["cell"] for r in runs}):
+        part = [r for r in runs if r["cell"] == cell]
+        middle = lambda f: statistics.median(f(r) for r in part)
+        verdicts = "/".join(sorted({r["predicted"]["verdict"] for r in part}))
+        lines.append(f"| {cell} | {len(part)} | {seconds(middle(lambda r: r['predicted']['step_s'][0]))} | "
+                     f"{seconds(middle(lambda r: r['measured']['step_s']))} | {percent(middle(lambda r: r['error']))} | "
+                     f"{middle(lambda r: r['predicted']['speedup'][0]):.2f} | {middle(lambda r: r['measured_speedup']):.2f} | "
+                     f"{verdicts} | {sum(r['inside'] for r in part)} of {len(part)} | "
+                     f"{percent(max(r['around']['drift'] for r in part))} |")
+    return lines
+
+
+def shares_lines(runs):
+    part = [r for r in runs if r["shares"] and r["engine"] == "bench"]
+    if not part:
+        return []
+    steps = {}
+    for r in part:
+        steps.setdefault((r["cell"].endswith("suggested"), r["shares"]), []).append(r["measured"]["step_s"])
+    found = {k: statistics.median(v) for k, v in steps.items()}
+    suggested = [v for k, v in found.items() if k[0]]
+    best = min(found.values())
+    lines = ["", "### Suggested shares", "", "A second node at half speed, one global batch divided in several ways; the suggestion came from "
+             "the two profiles before the first of these runs.", "", "| shares | | measured step s |", "|---|---|---|"]
+    lines += [f"| {shares} | {'suggested' if is_suggested else ''} | {seconds(v)} |"
+              for (is_suggested, shares), v in sorted(found.items(), key=lambda x: x[1])]
+    if suggested:
+        lines += ["", f"The suggestion is {percent(statistics.median(suggested) / best - 1)} from the best that was measured."]
+    return lines
+
+
+NOT_VALIDATED = """## What this does not show
+
+The hosts are network namespaces with one CPU each on one machine. They share its memory bandwidth, its last cache, its power
+and clock, and the kernel's handling of packets, and a cable between them is a shaper. So these terms of the model were not put to the test:
+
+- a core kept for communication, since each host has one, and what several computing threads do to each other;
+- a network card: its interrupts, offloads, queues, and losses on a real cable; packets of one host are in part handled on the CPU of the other;
+- Wi-Fi: a shared medium whose rate moves; the 30 % given for it is a guess from the literature and no measurement;
+- heat: clocks that drop over minutes, and the duty of a node that waits for the other;
+- nodes whose slow steps come together because they share nothing but the workload: here slow steps may come together because the machine is one;
+- more than two nodes that compute: three and four were measured with recorded computing and real communication, without contention.
+"""
+
+
+def accuracy_text(runs, machine, command):
+    counted = [r for r in runs if r["counts"]]
+    versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
+    out = ["# How right predictions were", "",
+           f"Written by `{command}` from {len(runs)} runs (`results/validation/runs.jsonl`). Machine: {machine['cpu']}, "
+           f"{machine['cpus']} CPUs, Linux {machine['kernel']}; ddpbench {', '.join(versions) or '-'}.", "",
+           "Every run was predicted before it began, from profiles of both nodes alone (both at work at once) and a measured link; "
+           "no distributed training run went into any number of the model, so every level of every factor below is held out. "
+           "A measurement is the median step of one run; error is predicted / measured - 1, and tables have its absolute value; bias is its "
+           "median with sign. Each run lies between two profiles; where these differ by more than "
+           f"{DRIFT:.0%} the run was repeated once, and the repetition counts whatever it brought. Drift is that difference, the floor under "
+           "every error: a prediction knows the profile before the run and not the one after it.", "",
+           "![predicted against measured](accuracy.svg)", "", "## In short", "", HEAD]
+    for name, part in kinds(counted):
+        if part:
+            out.append(figure_row(name, figures(part)))
+    every = [r for r in runs if r["engine"] == "bench" and r["nodes"] == 2 and not r["slow"]]
+    if every:
+        out.append(figure_row("the first of them with all attempts", figures(every)))
+        even = len({r["cell"] for r in every if r["counts"] and 0.75 <= r["measured_speedup"] <= 1.25})
+        out += ["", f"{even} cells have a measured speed-up between 0.75 and 1.25, where deciding is hard. Three runs of a cell lie "
+                f"{percent(spread_of_runs([r for r in every if r['counts']]))} (median) from their own median."]
+    for name, part in kinds(counted):
+        if not part:
+            continue
+        out += ["", f"## {name[0].upper()}{name[1:]}", ""]
+        levels = by_level(part)
+        out += [HEAD, *levels, ""] if levels else []
+        out += cell_lines(part)
+        if any(r["ablated"] for r in part):
+            out += ["", "What each term of the model is worth here:", "", *ablation_lines(part)]
+        if part[0]["slow"]:
+            out += shares_lines(counted)
+    return "\n".join(out) + "\n\n" + NOT_VALIDATED
+
+
+def write_csv(path, runs):
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f)
+        w.writerow(["cell", "round", "attempt", "counts", "predicted_s", "lo_s", "hi_s", "measured_s", "error", "predicted_speedup",
+                    "measured_speedup", "p_faster", "verdict", "naive_error", "drift"])
+        for r in runs:
+            p = r["predicted"]
+            w.writerow([r["cell"], r["round"], r["attempt"], int(r["counts"]), *(f"{x:.6g}" for x in p["step_s"]),
+                        f"{r['measured']['step_s']:.6g}", f"{r['error']:.4f}", f"{p['speedup'][0]:.4f}",
+                        f"{r['measured_speedup']:.4f}", p["p_faster"], p["verdict"], f"{r['naive_error']:.4f}",
+                        f"{r['around']['drift']:.4f}"])
+
+
+PLOT = """set terminal svg size 760,560 font "sans,12" background "white"
+set output "{svg}"
+set logscale xy
+set xlabel "measured step, s"
+set ylabel "predicted step, s"
+set key left top
+set grid
+f(x) = x
+plot f(x) with lines lc rgb "#888888" title "exactly", 1.05*x with lines dt 2 lc rgb "#bbbbbb" title "5 %", \\
+     0.95*x with lines dt 2 lc rgb "#bbbbbb" notitle, {series}
+"""
+
+
+def write_plot(svg, runs, work):
+    """False if there is no gnuplot."""
+    series = []
+    for i, (name, part) in enumerate(kinds([r for r in runs if r["counts"]])):
+        if not part:
+            continue
+        data = os.path.join(work, f"plot-{i}.dat")
+        with open(data, "w", encoding="utf-8") as f:
+            for r in part:
+                f.write(f"{r['measured']['step_s']} {' '.join(str(x) for x in r['predicted']['step_s'])}\n")
+        series.append(f'"{data}" using 1:2:3:4 with yerrorbars pt 7 ps 0.5 title "{name}"')
+    script = os.path.join(work, "plot.gp")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(PLOT.format(svg=svg, series=", ".join(series)))
+    try:
+        return subprocess.run(["gnuplot", script], check=False, timeout=60).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def write(rows, machine, command, folder, doc, work):
+    """Returns the summary lines for the terminal."""
+    runs = collect(rows)
+    if not runs:
+        return ["no run is complete yet"]
+    write_csv(os.path.join(folder, "runs.csv"), runs)
+    plotted = write_plot(os.path.join(doc, "accuracy.svg"), runs, work)
+    with open(os.path.join(doc, "ACCURACY.md"), "w", encoding="utf-8") as f:
+        f.write(accuracy_text(runs, machine, command))
+    lines = []
+    for name, part in kinds([r for r in runs if r["counts"]]):
+        if part:
+            f = figures(part)
+            lines.append(f"{name}: {f['runs']} runs, median error {percent(f['median'])}, p90 {percent(f['p90'])}, max "
+                         f"{percent(f['max'])}, bias {percent(f['bias'])}, inside {percent(f['inside'], 0)}, decisions right "
+                         f"{f['right']} wrong {f['wrong']} open {f['abstained']}, drift {percent(f['drift'])}")
+    return lines + ([] if plotted else ["no plot was made: there is no gnuplot"])
