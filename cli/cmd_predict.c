@@ -179,8 +179,9 @@ static int find_source(struct request *r, struct err *e)
     if (isfinite(p->bytes) && r->run)
         return err_set(e, ERR_USAGE, "--bytes states what the run %.100s tells: give one of the two", r->run);
     if (p->profile && (r->run || p->step_s || p->model || isfinite(p->bytes) || p->overlap))
-        return err_set(e, ERR_USAGE,
-                       "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it without them");
+        return err_set(
+            e, ERR_USAGE,
+            "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it without them");
     if (p->profile)
         return load_profile(&r->source, p->profile, e);
     if (r->run && strcmp(r->run, "last") != 0)

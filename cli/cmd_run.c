@@ -100,6 +100,7 @@ struct job { /* one run of the command, from the request to the printed result *
     bool executed;
     struct counters before, after;
     char started[21];
+    struct progress progress;
     json_t *prediction;     /* of a run with peers, made before it; NULL: none */
     struct err unpredicted; /* why */
     struct err err;         /* what ended the run; code 0: nothing */
@@ -125,6 +126,8 @@ static double expected_s(const struct run *run, double flops_per_s)
     double timed_s = o->steps >= 0 ? o->steps * step_s : fmax(o->time_s, 5 * step_s);
     double floor_s = o->floor && o->steps > 0 ? fmax(timed_s / RUN_FLOOR_SHARE, RUN_FLOOR_MIN * step_s / 1.3) : 0;
     double alone_s = o->world > 1 && o->baseline && o->steps != 0 ? 2 * fmax(3 * step_s, 2) + step_s : 0;
+    if (o->rehearse)
+        alone_s += 3 * 1.6 * step_s;
     return alone_s + o->warmup * step_s + timed_s + floor_s + o->eval_batches * step_s / (3 * o->accum);
 }
 
@@ -216,14 +219,43 @@ static int join(struct job *s, struct err *e)
     return 0;
 }
 
-/* What this run will be, as far as it was measured before: the alone run and the link are older than this one. */
+static void tell_prediction(const struct job *s)
+{
+    char *line = s->prediction ? table_prediction_line(s->prediction) : NULL;
+    if (line)
+        output_say("predicted: %s", line);
+    free(line);
+}
+
+/* After the rehearsal, before the first distributed step. */
+static void foretell(void *ctx, const struct run *run)
+{
+    struct job *s = ctx;
+    struct err e;
+    json_t *made = predict_run_rehearsed(run, &e);
+    if (!made) {
+        s->unpredicted = e;
+        return;
+    }
+    json_decref(s->prediction);
+    s->prediction = made;
+    progress_clear(&s->progress);
+    tell_prediction(s);
+}
+
+/* What this run will be, as far as it was measured before: the alone run and the link are older than this one. A run that
+ * rehearses knows better. */
 static void predict_first(struct job *s)
 {
     char folder[PATH_MAX];
     struct err *e = &s->unpredicted;
     if (s->run.options.rank > 0 || s->ranks.peers.list.n == 0)
         return;
-    if (s->options.emulate)
+    if (!s->options.predict_first)
+        err_set(e, ERR_USAGE, "--no-predict");
+    else if (s->run.options.rehearse)
+        err_set(e, ERR_USAGE, "the run ended before its rehearsal");
+    else if (s->options.emulate)
         err_set(e, ERR_USAGE, "the link is emulated, and was measured as it is");
     else if (s->options.compute.replay)
         err_set(e, ERR_USAGE, "computing is replayed");
@@ -231,12 +263,7 @@ static void predict_first(struct job *s)
         err_set(e, ERR_USAGE, "unequal shares are not predicted before a run");
     else if (store_place(folder, sizeof folder, s->options.results_dir, e) == 0)
         s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, s->options.backend->name, e);
-    if (!s->prediction)
-        return;
-    char *line = table_prediction_line(s->prediction);
-    if (line)
-        output_say("predicted: %s", line);
-    free(line);
+    tell_prediction(s);
 }
 
 /* A place that takes no result is told before the run and not only after it. */
@@ -282,6 +309,12 @@ static int prepare(struct job *s, struct err *e)
     if (look_around(s, e))
         return -1;
     o->stop = &stop;
+    if (s->ranks.peers.list.n && s->options.predict_first && o->baseline && o->steps != 0 &&
+        s->options.backend->kind != BACKEND_NOTHING) {
+        o->rehearse = true;
+        o->foretell = foretell;
+        o->foretell_ctx = s;
+    }
     if (o->rank > 0)
         o->save = NULL;
     if (s->options.compute.replay)
@@ -385,14 +418,14 @@ static void judge(struct job *s)
 
 static void execute(struct job *s)
 {
-    struct progress progress;
     waited_for = NULL;
-    progress_init(&progress);
+    progress_init(&s->progress);
     clock_utc(s->started);
     s->before = counters_now(&s->probe);
-    s->executed = run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &progress, &s->notes, &s->err) == 0;
+    s->executed =
+        run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &s->progress, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
-    progress_clear(&progress);
+    progress_clear(&s->progress);
     if (s->executed && s->run.interrupted && s->run.n == 0)
         err_set(&s->err, ERR_INTERRUPTED, "interrupted before the first timed step was done: nothing was measured");
     else if (s->executed && s->run.interrupted)

@@ -45,7 +45,8 @@ static const struct row {
      "a run of one of the other nodes (default: they are like this one)"},
     {"what-if", "K=V,..", TEXT, AT(predict.what_if), 0, 0, T, PREDICT,
      "also with these changes: bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=bf16 schedule=split "
-     "bucket-mb=X optimizer=bucket in-flight=N reserve-core=yes partner=X slow-node=X slow-nic=RATE throttle=X"},
+     "bucket-mb=X optimizer=bucket in-flight=N reserve-core=yes partner=X slow-node=X slow-nic=RATE throttle=X; "
+     "and without a term of the model: contention=0 jitter=no tail=no"},
     {"heat", "T:X,..", TEXT, AT(predict.heat), 0, 0, T, PREDICT,
      "how many times longer a step of each node takes once it is warm: 60s:1.05,600s:1.2"},
     {"target", "X", REAL, AT(predict.target), 0.01, 4096, T, PREDICT,
@@ -138,6 +139,9 @@ static const struct row {
     {"no-baseline", NULL, OFF, AT(run.baseline), 0, 0, R, RANKS,
      "leave out each rank's steps alone, and with them the speed-up"},
 
+    {"no-predict", NULL, OFF, AT(predict_first), 0, 0, R, RANKS,
+     "with --peers: leave out the prediction before the first step, and the seconds for what it needs"},
+
     {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L, NODE,
      "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
@@ -188,6 +192,8 @@ static const struct row {
     /* The shape of data that only rank 0 has; see ddp/feed.h. */
     {"data-tokens", "N", U64, AT(run.data_tokens), 0, 0, R, OTHER, NULL},
     {"data-vocabulary", "N", INT, AT(run.data_vocabulary), 1, 65536, R, OTHER, NULL},
+    /* What rank 0 has decided for all; see ddp/rehearse.h. */
+    {"rehearse", NULL, ON, AT(run.rehearse), 0, 0, R, OTHER, NULL},
     /* How a rank finds its place; see ddp/spawn.h. */
     {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
 };
@@ -224,6 +230,7 @@ static const struct options defaults = {
     .comm = "tcp",
     .optimizer_per_bucket = "auto",
     .compute_text = "real",
+    .predict_first = true,
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,

@@ -59,6 +59,7 @@ struct options {
     struct compute compute;                    /* what it says */
     const char *worker;                        /* a rank's place, set by this program; NULL: this is rank 0 */
     const char *peers;                         /* a list; NULL: not given */
+    bool predict_first;                        /* with peers: on unless told otherwise */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
     double seconds;                            /* probe: time for each of its measurements */
     int port;                                  /* serve */

@@ -77,6 +77,7 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
     s->nodes = nodes;
     s->partner = ask->partner ? &ask->partner->profile : NULL;
     s->partner_scale = ask->partner_scale;
+    s->share = ask->share;
     s->exact = ask->source->stated;
     s->optimizer_by_bucket = ask->optimizer_by_bucket ? ask->optimizer_by_bucket > 0 : ask->source->rows;
     s->seed = ask->seed;
@@ -201,7 +202,8 @@ static json_t *assumptions(const struct predict_ask *ask)
     assume(list, "what the model leaves out spreads results by %g %%", SCENARIO_DISCREPANCY * 100);
     assume(list, "forward and backward grow with the tokens; the optimizer does not");
     if (s->torch)
-        assume(list, "gloo keeps %d all-reduces under way and takes %.2g ms more for each, as %s; no core is free for them",
+        assume(list,
+               "gloo keeps %d all-reduces under way and takes %.2g ms more for each, as %s; no core is free for them",
                GLOO_IN_FLIGHT, (ask->link.model.launch_measured ? ask->link.model.launch_s : GLOO_LAUNCH_S) * 1e3,
                ask->link.model.launch_measured ? "measured" : "seen between two servers");
     if (s->rows)

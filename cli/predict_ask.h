@@ -29,6 +29,7 @@ struct predict_ask {
     struct predict_link link;
     int count[PREDICT_COUNTS_MAX], counts; /* numbers of nodes */
     double partner_scale;                  /* stated steps of two nodes; 1 */
+    const double *share;                   /* of each node, as in struct scenario; NULL: equal */
     const char *what_if;                   /* NULL: none */
     double target;                         /* speed-up of the inverse answers; 1: break-even */
     long goal_steps;                       /* 0: none */

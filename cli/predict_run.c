@@ -1,12 +1,45 @@
 /* cli/predict_run.c - see predict_run.h. */
 #include "cli/predict_run.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
 
 #include "cli/output.h"
 #include "cli/predict_ask.h"
 #include "report/runs.h"
+
+#define REHEARSED_SPREAD 0.01 /* of a rate from a handful of calls */
+
+static double median_at(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(json_object_get(o, key), "median");
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* How far off it was, once there is something to compare with. */
+static void score(json_t *d, json_t *made)
+{
+    double predicted = median_at(made, "step_s"), measured = median_at(json_object_get(d, "summary"), "step_s");
+    const json_t *range = json_object_get(made, "step_s"), *lo = json_object_get(range, "lo");
+    const json_t *hi = json_object_get(range, "hi");
+    bool known = predicted > 0 && measured > 0;
+    if (!known) {
+        json_unknown(d, made, "error", "prediction.error", "no timed step was run");
+        json_unknown(d, made, "inside", "prediction.inside", "no timed step was run");
+        return;
+    }
+    json_object_set_new(made, "error", json_num(predicted / measured - 1));
+    if (json_is_number(lo) && json_is_number(hi))
+        json_object_set_new(made, "inside",
+                            json_boolean(measured >= json_number_value(lo) && measured <= json_number_value(hi)));
+    else
+        json_unknown(d, made, "inside", "prediction.inside", "no spread is known");
+}
 
 void predict_run_add(json_t *d, json_t *made, const char *why)
 {
@@ -24,6 +57,8 @@ void predict_run_add(json_t *d, json_t *made, const char *why)
         json_decref(text);
         return;
     }
+    if (!alone)
+        score(d, made);
     json_object_set_new(d, "prediction", made);
     json_object_del(json_object_get(d, "reasons"), "prediction");
 }
@@ -113,5 +148,141 @@ json_t *predict_run_before(const struct run *run, const char *folder, const stru
         json_object_set_new(made, "run", output_string(search.path));
     json_decref(search.found);
     predict_source_fini(&source);
+    return made;
+}
+
+/* ---- from a rehearsal ---- */
+
+static int fill_profile(struct profile *p, const struct run *run, int rank, struct err *e)
+{
+    const struct rehearsal *r = &run->rehearsal;
+    if (profile_init(p, r->steps, e))
+        return -1;
+    for (int k = 0; k < r->steps; k++) {
+        const struct rehearsal_step *s = rehearsal_step(r, rank, k);
+        p->step[k] = (struct profile_step){s->forward_s, s->backward_s, s->optimizer_s};
+    }
+    p->accum = run->options.accum;
+    p->tokens = (double)run->batch_of[rank] * run->net.T * run->options.accum;
+    p->threads = run->options.threads;
+    return 0;
+}
+
+static double work_of(const struct rehearsal *r, int rank)
+{
+    double x[RUN_ALONE_MAX];
+    for (int k = 0; k < r->steps; k++)
+        x[k] = rehearsal_step(r, rank, k)->forward_s + rehearsal_step(r, rank, k)->backward_s;
+    return stats_median(x, (size_t)r->steps);
+}
+
+/* Points of the last backward pass at which this rank's buckets were complete. */
+static int fill_plan(struct plan *plan, const struct run *run, struct err *e)
+{
+    const struct layout *l = &run->net.layout;
+    int K = run->options.accum;
+    if (plan_init(plan, run->buckets, e))
+        return -1;
+    for (int b = 0; b < run->buckets; b++) {
+        double x[RUN_ALONE_MAX];
+        for (int k = 0; k < run->alone_before; k++) {
+            const struct rehearsal_step *s = &run->alone_part[k];
+            double ready = run->alone_ready_s[(size_t)k * (size_t)run->buckets + (size_t)b];
+            x[k] = (ready - ((K - 1) * (s->forward_s + s->backward_s) + s->forward_s) / K) / (s->backward_s / K);
+        }
+        struct plan_bucket *to = &plan->bucket[b];
+        *to = (struct plan_bucket){.bytes = (double)(run->bucket[b].count * sizeof(float))};
+        if (run->bucket[b].last == REDUCE_TOUCHED_ROWS) {
+            to->bytes = (double)(l->tensor[l->wte].count * sizeof(float));
+            to->bytes_per_token = (double)((size_t)l->tensor[l->wte].cols * sizeof(float));
+        }
+        double point = stats_median(x, (size_t)run->alone_before);
+        to->ready = isfinite(point) ? fmin(1, fmax(b ? plan->bucket[b - 1].ready : 0, point)) : 1;
+    }
+    plan->parameter_bytes = (double)(l->params * sizeof(float));
+    if (run->options.schedule == SCHEDULE_SPLIT)
+        plan->blocking_bytes_per_token = sizeof(float);
+    return 0;
+}
+
+/* Standard error of a median of n, relative. */
+static double error_of(const struct rehearsal *r, int rank)
+{
+    double x[RUN_ALONE_MAX], scratch[RUN_ALONE_MAX];
+    for (int k = 0; k < r->steps; k++)
+        x[k] = rehearsal_step(r, rank, k)->forward_s + rehearsal_step(r, rank, k)->backward_s;
+    struct summary s = stats_summary(x, (size_t)r->steps, scratch);
+    return 1.2533 * 1.4826 * s.mad / s.median / sqrt(r->steps);
+}
+
+static double loss_of(const struct rehearsal *r, int rank)
+{
+    return fmin(LINK_LOSS_MAX, fmax(0, 1 - 1 / r->slowdown[rank]));
+}
+
+static void fill_link(struct predict_link *link, const struct rehearsal *r, int slowest)
+{
+    int steps = r->world == 2 ? 1 : 2 * (r->world - 1);
+    double transfer_s = r->alone_s - r->small_s, beside_s = r->beside_s - r->small_s, loss;
+    double share = 2.0 * (r->world - 1) / r->world, rate = share * r->bytes / fmax(transfer_s, 1e-9);
+    struct link_model *m = &link->model;
+    link_model_state(m, rate, 2 * r->small_s / steps, COST_DUPLEX);
+    m->measured = m->launch_measured = true;
+    m->rate_spread = REHEARSED_SPREAD;
+    m->busy_share = r->calls > 0 && beside_s > 0 ? fmin(1, transfer_s / beside_s) : 1;
+    loss = (loss_of(r, 0) + loss_of(r, slowest)) / 2;
+    if (loss > 0) {
+        m->own_scale = loss_of(r, 0) / loss;
+        m->others_scale = loss_of(r, slowest) / loss;
+    }
+    m->cpu_s_per_byte = loss / (rate * m->busy_share);
+    m->cpu_spread = fmin(1, sqrt(2) * error_of(r, 0) / fmax(loss, 0.01));
+    m->cpu_measured = true;
+    link->origin = "measured";
+    snprintf(link->name, sizeof link->name, "by this run, before its first step");
+}
+
+static json_t *rehearsal_json(const struct rehearsal *r)
+{
+    json_t *slow = json_array();
+    for (int i = 0; i < r->world; i++)
+        json_array_append_new(slow, json_num(r->slowdown[i]));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "steps_alone", r->steps, "bytes", json_num(r->bytes), "small_s",
+                     json_num(r->small_s), "alone_s", json_num(r->alone_s), "beside_s", json_num(r->beside_s),
+                     "slowdown", slow);
+}
+
+json_t *predict_run_rehearsed(const struct run *run, struct err *e)
+{
+    const struct rehearsal *r = &run->rehearsal;
+    struct predict_source own = {.has_steps = true, .document = json_object()}, other = {.has_steps = true};
+    struct predict_ask ask = {.source = &own, .partner = &other, .partner_scale = 1, .seed = 1};
+    json_t *made = NULL;
+    int slowest = 1;
+    for (int rank = 2; rank < r->world; rank++)
+        if (work_of(r, rank) > work_of(r, slowest))
+            slowest = rank;
+    double *share = calloc((size_t)r->world, sizeof *share);
+    for (int rank = 0; rank < r->world && share; rank++)
+        share[rank] = (double)run->batch_of[rank] / run->batch_of[0];
+    ask.share = run->unequal ? share : NULL;
+    ask.optimizer_by_bucket = run->options.update == RUN_UPDATE_BUCKET ? 1 : -1;
+    own.schedule = run->options.schedule;
+    own.rows = own.schedule == SCHEDULE_SPLIT;
+    fill_link(&ask.link, r, slowest);
+    if (!share)
+        err_set(e, ERR_MEMORY, "no memory for a prediction");
+    else if (fill_profile(&own.profile, run, 0, e) == 0 && fill_profile(&other.profile, run, slowest, e) == 0 &&
+             fill_plan(&own.plan, run, e) == 0)
+        made = predict_member(&ask, r->world, e);
+    if (made) {
+        char now[21];
+        clock_utc(now);
+        json_object_set_new(made, "made", json_string(now));
+        json_object_set_new(made, "rehearsal", rehearsal_json(r));
+    }
+    free(share);
+    predict_source_fini(&own);
+    predict_source_fini(&other);
     return made;
 }

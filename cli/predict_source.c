@@ -343,23 +343,28 @@ static double median_of(const json_t *o, const char *key)
     return number(json_object_get(o, key), "median", NULL);
 }
 
-/* What an end loses while the link carries the rate `busy`: 1 - 1/slowdown of its core, the mean of both ends, which run one
- * program. The standard error is that of medians, relative to the loss. */
+/* What the ends lose while the link carries the rate `busy`: 1 - 1/slowdown of their cores; the cost is the mean of both, and
+ * each has its own part of it. The standard error is that of medians, relative to the loss. */
 static void loss_beside(struct link_model *m, const json_t *o, double busy)
 {
     static const char *const ends[] = {"a_slowdown", "b_slowdown"};
-    double loss = 0, variance = 0;
+    double of[2], variance = 0;
     for (int i = 0; i < 2; i++) {
         const json_t *s = json_object_get(o, ends[i]);
         double slowdown = number(s, "median", NULL), n = number(s, "n", NULL);
         double error = 1.2533 * 1.4826 * number(s, "mad", NULL) / sqrt(n) / (slowdown * slowdown);
-        loss += (1 - 1 / slowdown) / 2;
+        of[i] = slowdown > 0 ? fmax(0, 1 - 1 / slowdown) : NAN;
         variance += error * error / 4;
     }
+    double loss = (of[0] + of[1]) / 2;
     if (!isfinite(loss))
         return;
+    if (loss > 0) {
+        m->own_scale = of[0] / loss;
+        m->others_scale = of[1] / loss;
+    }
     double spread = sqrt(variance) / fmax(loss, 0.01);
-    m->cpu_s_per_byte = fmax(0, loss) / busy;
+    m->cpu_s_per_byte = loss / busy;
     m->cpu_spread = isfinite(spread) ? fmin(1, fmax(0.05, spread)) : LINK_CPU_SPREAD;
     m->cpu_measured = true;
 }

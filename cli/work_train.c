@@ -54,6 +54,7 @@ static const struct member {
     {"drop_last", "drop-last", SWITCH},
     {"floor", "no-floor", SWITCH_OFF},
     {"baseline", "no-baseline", SWITCH_OFF},
+    {"rehearse", "rehearse", SWITCH},
     {"verify", "verify", SWITCH},
     {"comm", "comm", VALUE},
     {"data_tokens", "data-tokens", VALUE},
@@ -146,6 +147,7 @@ json_t *work_train_plan(const struct options *options, const struct run *run)
     put(p, "drop_last", json_boolean(o->drop_last));
     put(p, "floor", json_boolean(o->floor));
     put(p, "baseline", json_boolean(o->baseline));
+    put(p, "rehearse", json_boolean(o->rehearse));
     put(p, "verify", json_boolean(o->verify));
     put(p, "comm", json_string(options->comm));
     put(p, "emulate", text_or_null(options->emulate));

@@ -116,7 +116,8 @@ static int beside_work(struct link *l, const struct link_order *o, struct link_r
         if (link_busy_start(&busy, work, o->threads[l->rank], e))
             return -1;
     }
-    int result = o->kind == LINK_REDUCE ? link_reduce(l, o, r, window_ns, e) : link_motion_stream(l, o, r, window_ns, e);
+    int result =
+        o->kind == LINK_REDUCE ? link_reduce(l, o, r, window_ns, e) : link_motion_stream(l, o, r, window_ns, e);
     if (*name && link_busy_end(&busy, window_ns, r, result ? NULL : e))
         return -1;
     return result;

@@ -15,8 +15,8 @@ json_t *link_order_json(const struct link_order *o)
     return json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:s, s:[i, i]}", "type", "order", "kind",
                      link_kind_names[o->kind], "mode", link_mode_names[o->mode], "bytes", (json_int_t)o->bytes,
                      "repeats", o->repeats, "warmup_s", o->warmup_s, "window_s", o->window_s, "rate_bytes_per_s",
-                     o->rate_bytes_per_s, "ping_gap_s", o->ping_gap_s, "work", o->work, "beside", o->beside, "threads", o->threads[0],
-                     o->threads[1]);
+                     o->rate_bytes_per_s, "ping_gap_s", o->ping_gap_s, "work", o->work, "beside", o->beside, "threads",
+                     o->threads[0], o->threads[1]);
 }
 
 static int find(const json_t *value, const char *const *names, int n)
@@ -51,8 +51,7 @@ int link_order_read(struct link_order *o, const json_t *m, struct err *e)
     json_int_t bytes, repeats, thread[2];
     *o = (struct link_order){.kind = LINK_PING};
     if (kind < 0 || mode < 0 || !work || strlen(work) >= sizeof o->work || !beside ||
-        strlen(beside) >= sizeof o->beside ||
-        read_int(json_object_get(m, "bytes"), 0, LINK_BYTES_MAX, &bytes) ||
+        strlen(beside) >= sizeof o->beside || read_int(json_object_get(m, "bytes"), 0, LINK_BYTES_MAX, &bytes) ||
         read_int(json_object_get(m, "repeats"), 0, LINK_REPEATS_MAX, &repeats) ||
         read_int(json_array_get(threads, 0), 0, LINK_THREADS_MAX, &thread[0]) ||
         read_int(json_array_get(threads, 1), 0, LINK_THREADS_MAX, &thread[1]) ||

@@ -17,7 +17,7 @@ enum link_kind {
     LINK_PING,     /* 4 bytes there and back, repeats times, one after the other */
     LINK_MESSAGES, /* messages of so many bytes, each begun when the one before has arrived */
     LINK_STREAM,   /* without a gap: a warm-up that counts nowhere, then a window */
-    LINK_REDUCE,   /* all-reduce of so many bytes, checked, then timed repeats times, perhaps with computing beside it */
+    LINK_REDUCE, /* all-reduce of so many bytes, checked, then timed repeats times, perhaps with computing beside it */
     LINK_KINDS
 };
 
@@ -32,14 +32,14 @@ enum { LINK_REPEATS_MAX = 2000, LINK_BYTES_MAX = 64 * 1024 * 1024, LINK_WORK_BYT
 struct link_order {
     enum link_kind kind;
     enum link_mode mode;
-    uint64_t bytes;             /* of a message */
-    int repeats;                /* pings, messages, all-reduces */
-    double warmup_s, window_s;  /* of a stream */
-    double rate_bytes_per_s;    /* of a stream, each way; 0: as fast as it goes */
-    double ping_gap_s;          /* of a stream: rank 0 pings so long after the last answer; 0: no pings */
-    char work[LINK_WORK_BYTES]; /* computed meanwhile, or the back-end of an all-reduce; "": nothing */
+    uint64_t bytes;               /* of a message */
+    int repeats;                  /* pings, messages, all-reduces */
+    double warmup_s, window_s;    /* of a stream */
+    double rate_bytes_per_s;      /* of a stream, each way; 0: as fast as it goes */
+    double ping_gap_s;            /* of a stream: rank 0 pings so long after the last answer; 0: no pings */
+    char work[LINK_WORK_BYTES];   /* computed meanwhile, or the back-end of an all-reduce; "": nothing */
     char beside[LINK_WORK_BYTES]; /* computed meanwhile where work names a back-end; "": nothing */
-    int threads[2];             /* that rank 0 and rank 1 compute on */
+    int threads[2];               /* that rank 0 and rank 1 compute on */
 };
 
 /* What one end saw. */

@@ -188,8 +188,7 @@ void link_reduction_free(struct link *l)
     l->reduction = NULL;
 }
 
-int link_reduce(struct link *l, const struct link_order *o, struct link_result *r, uint64_t window_ns[2],
-                struct err *e)
+int link_reduce(struct link *l, const struct link_order *o, struct link_result *r, uint64_t window_ns[2], struct err *e)
 {
     struct transport *t = find_transport(l, o->work, e);
     l->low_water = 0; /* unknown from here on: the ring sets it */

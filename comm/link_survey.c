@@ -70,8 +70,8 @@ static int take(struct surveying *g, struct link_trial wanted, struct err *e)
     }
     s->n++;
     if (g->options->progress) {
-        static const char *const names[] = {"latency",    "streams",   "messages", "computing beside the link",
-                                            "all-reduce", "all-reduce beside computing"};
+        static const char *const names[] = {
+            "latency", "streams", "messages", "computing beside the link", "all-reduce", "all-reduce beside computing"};
         double share = clock_seconds(g->from_ns, clock_now_ns()) / g->options->duration_s;
         g->options->progress(g->options->ctx, names[t->phase], share < 1 ? share : 1);
     }
@@ -308,7 +308,8 @@ static int size_up(struct surveying *g, const char *backend, uint64_t *bytes, do
 {
     *bytes = BESIDE_LARGE;
     for (;; *bytes /= 4) {
-        double expected = (double)*bytes / fmin(link_survey_rate(g->survey, LINK_DUPLEX, 0), link_survey_rate(g->survey, LINK_DUPLEX, 1));
+        double expected = (double)*bytes / fmin(link_survey_rate(g->survey, LINK_DUPLEX, 0),
+                                                link_survey_rate(g->survey, LINK_DUPLEX, 1));
         if (*bytes > BESIDE_LEAST && expected > g->survey->beside_window_s / BESIDE_CALLS)
             continue;
         if (take(g, beside_trial(g, backend, LINK_BESIDE_LARGE, *bytes, 1), e))
@@ -396,7 +397,8 @@ int link_survey_run(struct link_survey *s, struct link *link, struct session *se
                     const struct link_survey_options *o, struct err *e)
 {
     struct surveying g = begin(s, link, session, o);
-    int result = latency(&g, e) || streams(&g, e) || messages(&g, e) || (o->work && compute(&g, e)) || beside(&g, e) ? -1 : 0;
+    int result =
+        latency(&g, e) || streams(&g, e) || messages(&g, e) || (o->work && compute(&g, e)) || beside(&g, e) ? -1 : 0;
     s->rounds += ROUNDS_MAX;
     return result;
 }

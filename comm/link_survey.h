@@ -32,8 +32,14 @@ enum link_phase {
 };
 
 /* Of the last phase: the work alone; then all-reduce of few bytes and of many, alone and beside the work. */
-enum link_beside { LINK_BESIDE_WORK, LINK_BESIDE_SMALL, LINK_BESIDE_LARGE, LINK_BESIDE_SMALL_BUSY, LINK_BESIDE_LARGE_BUSY, LINK_BESIDES };
-
+enum link_beside {
+    LINK_BESIDE_WORK,
+    LINK_BESIDE_SMALL,
+    LINK_BESIDE_LARGE,
+    LINK_BESIDE_SMALL_BUSY,
+    LINK_BESIDE_LARGE_BUSY,
+    LINK_BESIDES
+};
 
 struct link_trial {
     enum link_phase phase;
@@ -47,10 +53,11 @@ struct link_trial {
 
 struct link_survey_options {
     double duration_s;
-    double warmup_s, window_s;                /* of a stream; NaN: a share of the duration */
-    bool work;                                /* compute beside the link too */
-    int threads[2];                           /* all that each end computes on */
-    const char *backends[LINK_WORKS_MAX + 1]; /* of all-reduce: those that both ends have and that matter; ends with NULL */
+    double warmup_s, window_s; /* of a stream; NaN: a share of the duration */
+    bool work;                 /* compute beside the link too */
+    int threads[2];            /* all that each end computes on */
+    const char
+        *backends[LINK_WORKS_MAX + 1]; /* of all-reduce: those that both ends have and that matter; ends with NULL */
     void (*progress)(void *ctx, const char *what, double share); /* NULL: nobody looks */
     void *ctx;
 };

@@ -4,6 +4,7 @@ libddpbench_a_SOURCES += \
 	ddp/feed.c ddp/feed.h \
 	ddp/plan.c ddp/plan.h \
 	ddp/reduce.c ddp/reduce.h \
+	ddp/rehearse.c ddp/rehearse.h \
 	ddp/replay.c ddp/replay.h \
 	ddp/run.c ddp/run.h \
 	ddp/shares.c ddp/shares.h \

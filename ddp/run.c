@@ -243,6 +243,8 @@ static int baseline(struct run *run, struct step_worker *w, const struct reporte
         for (int b = 0; b < run->buckets; b++)
             ready_s[b] = clock_seconds(alone.start_ns, w->reduce->seen_ns[b]);
         run->alone_backward_s[run->alone_n] = alone.backward_s;
+        run->alone_part[run->alone_n] = (struct rehearsal_step){alone.forward_s, alone.backward_s - alone.forward_s,
+                                                                alone.step_s - alone.backward_s};
         run->alone_s[run->alone_n++] = alone.step_s;
     }
 }
@@ -259,6 +261,20 @@ static int expect_step(struct run *run, double own_s, struct err *e)
     return 0;
 }
 
+/* Rank 0 may take its time over what follows from it; the others wait in the next agreement. */
+static int rehearse_all(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
+{
+    const struct run_options *o = &run->options;
+    if (!o->rehearse || run->interrupted || run->alone_before == 0 || !team_reduces(o->team))
+        return 0;
+    report(run, r, "rehearsal", 0, 1, 0, -1, NAN);
+    if (rehearse(&run->rehearsal, run, w, run->alone_part, run->alone_before, e))
+        return err_context(e, "rehearsal");
+    if (o->rank == 0 && o->foretell)
+        o->foretell(o->foretell_ctx, run);
+    return 0;
+}
+
 /* The first step of all pays for memory and threads and does not count. Training then begins as if nothing had been. */
 static int baseline_before(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
@@ -271,6 +287,8 @@ static int baseline_before(struct run *run, struct step_worker *w, const struct 
     if (baseline(run, w, r, e))
         return -1;
     run->alone_before = run->alone_n;
+    if (rehearse_all(run, w, r, e))
+        return -1;
     if (run->net.spec.optimizer.kind == OPTIMIZER_ADAMW) {
         memset(run->net.m, 0, run->net.layout.params * sizeof(float));
         memset(run->net.v, 0, run->net.layout.params * sizeof(float));
@@ -517,6 +535,7 @@ void run_fini(struct run *run)
     free(run->bucket);
     free(run->bucket_s);
     free(run->alone_ready_s);
+    rehearsal_fini(&run->rehearsal);
     free(run->batch_of);
     timeline_close(&run->timeline);
     memset(run, 0, sizeof *run);

@@ -31,6 +31,7 @@
 #include "base/notes.h"
 #include "base/stats.h"
 #include "ddp/reduce.h"
+#include "ddp/rehearse.h"
 #include "ddp/replay.h"
 #include "ddp/team.h"
 #include "ddp/timeline.h"
@@ -40,6 +41,8 @@
 /* When parameters are updated: all at the end of the step; those of a bucket as soon as it is reduced. AUTO is BUCKET with
  * schedule split, and END with ddp, as in a PyTorch loop that calls optimizer.step(), and with clipping. */
 enum run_update { RUN_UPDATE_AUTO, RUN_UPDATE_END, RUN_UPDATE_BUCKET };
+
+struct run;
 
 struct run_options {
     const char *model;             /* "shakespeare-char" unless told otherwise */
@@ -76,6 +79,10 @@ struct run_options {
     bool baseline;              /* with a team: time each rank alone (on unless told otherwise) */
     struct replay *replay;      /* NULL: the network computes. Borrowed; filled by the run if it has no steps */
     const atomic_bool *abandon; /* true: give up within a layer, ERR_PEER_LOST; may be NULL */
+    bool rehearse; /* with baseline and a team: measure what a prediction needs before the first distributed step */
+    /* Called on rank 0 once rehearsal and steps alone are there, before that step; may be NULL. */
+    void (*foretell)(void *ctx, const struct run *run);
+    void *foretell_ctx;
     /* Called around the start of the communication thread, which inherits where the calling thread may run; may be NULL. */
     void (*roam)(void *ctx, bool on);
     void *roam_ctx;
@@ -172,6 +179,8 @@ struct run {
     double longest_step_s;        /* of any rank so far: how long to wait for one is a multiple of it */
     int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
     double alone_s[RUN_ALONE_MAX];
+    struct rehearsal_step alone_part[RUN_ALONE_MAX];
+    struct rehearsal rehearsal;
     double alone_backward_s[RUN_ALONE_MAX]; /* from its start to the end of backward */
     double *alone_ready_s;                  /* [RUN_ALONE_MAX][buckets]: from its start until the bucket was complete */
     double agree_s; /* the shortest exchange of a few words between steps; NaN: there was none */

@@ -336,6 +336,14 @@ int step_peek(struct step_worker *w, struct err *e)
     return 0;
 }
 
+static double forward_of(const struct step_worker *w)
+{
+    double sum = 0;
+    for (int l = 0; l < STEP_LAYERS_MAX; l++)
+        sum += w->layer_s[l][PHASE_FORWARD];
+    return sum;
+}
+
 /* A learning rate of 0 does all the work of an update and changes no parameter: p x 1 - 0 x anything finite. */
 struct step_alone step_alone(struct step_worker *w)
 {
@@ -344,6 +352,7 @@ struct step_alone step_alone(struct step_worker *w)
     struct step_alone alone = {.step_s = -1, .start_ns = clock_now_ns()};
     if (run->options.replay)
         replay_begin(run->options.replay, false);
+    memset(w->layer_s, 0, sizeof w->layer_s);
     still.lr = 0;
     float loss;
     if (w->reduce)
@@ -354,6 +363,7 @@ struct step_alone step_alone(struct step_worker *w)
     if (result)
         return alone;
     alone.backward_s = clock_seconds(alone.start_ns, clock_now_ns());
+    alone.forward_s = forward_of(w);
     if (run->options.clip > 0 && !run->net.stand_in)
         net_clip(&run->net, (float)run->options.clip);
     net_update(&run->net, &still, 1);
@@ -377,9 +387,7 @@ int step_record(struct step_worker *w, struct replay_step *segments, double *rea
         net_clip(&run->net, (float)run->options.clip);
     net_update(&run->net, &still, 1);
     segments->optimizer_s = clock_seconds(middle, clock_now_ns());
-    segments->forward_s = 0;
-    for (int l = 0; l < STEP_LAYERS_MAX; l++)
-        segments->forward_s += w->layer_s[l][PHASE_FORWARD];
+    segments->forward_s = forward_of(w);
     segments->backward_s = clock_seconds(start, middle) - segments->forward_s;
     for (int i = 0; i < run->net.layout.n; i++)
         ready_s[i] = clock_seconds(start, run->net.trace.ready_ns[i]);

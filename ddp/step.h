@@ -43,6 +43,7 @@ int step_peek(struct step_worker *w, struct err *e);
 
 struct step_alone {
     double step_s;     /* negative: it was abandoned */
+    double forward_s;  /* of all micro-batches */
     double backward_s; /* from its start to the end of backward */
     uint64_t start_ns; /* the reduction's seen_ns (ddp/reduce.h) count from here */
 };

@@ -18,6 +18,7 @@ void link_model_state(struct link_model *m, double bytes_per_s, double rtt_s, en
     double alpha = rtt_s / 2, beta = 1 / bytes_per_s;
     *m = (struct link_model){
         .n = 1, .piece = {{INFINITY, alpha, beta, alpha, alpha, beta, beta}}, .medium = medium, .rtt_s = rtt_s};
+    m->own_scale = m->others_scale = 1;
 }
 
 void link_model_wifi(struct link_model *m)
@@ -255,7 +256,7 @@ int link_model_fit(struct link_model *m, const struct link_point *point, size_t 
     struct cut cut = best_cut(p, &s, n, work);
     if (cut.n == 0) /* fewer sizes than a piece needs */
         cut = (struct cut){.n = 1, .end = {s.n}};
-    *m = (struct link_model){.n = cut.n, .medium = COST_DUPLEX, .measured = true};
+    *m = (struct link_model){.n = cut.n, .medium = COST_DUPLEX, .own_scale = 1, .others_scale = 1, .measured = true};
     rng_init(&rng, seed, 0);
     size_t from = 0;
     for (int i = 0; i < cut.n; i++) {

@@ -32,10 +32,11 @@ struct link_model {
     int n;
     struct link_piece piece[LINK_PIECES_MAX];
     enum cost_medium medium;
-    double launch_s;       /* per bucket: waking the communication thread, agreeing */
-    double sum_s_per_byte; /* of adding, as far as a transfer does not hide it */
-    double cpu_s_per_byte; /* of this node, per byte of a vector sent while as much is received */
-    double busy_share;     /* of the rate that is left while both ends compute and no core is free; 0: not measured */
+    double launch_s;                /* per bucket: waking the communication thread, agreeing */
+    double sum_s_per_byte;          /* of adding, as far as a transfer does not hide it */
+    double cpu_s_per_byte;          /* of this node, per byte of a vector sent while as much is received */
+    double own_scale, others_scale; /* what node 0, and every other one, loses of it relative to that; 1 */
+    double busy_share; /* of the rate that is left while both ends compute and no core is free; 0: not measured */
     double rate_spread, latency_spread, cpu_spread;
     double rtt_s; /* what latency rests on */
     bool measured, cpu_measured, launch_measured;

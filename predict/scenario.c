@@ -154,7 +154,7 @@ static void set_edges(const struct scenario *s, struct sim *sim, struct factors 
         sim->alpha[i] = piece->alpha_s * f.alpha;
         /* where a slower edge holds the ring up, there is less to do per second */
         c = link_model_contend(&m, slowest / sharing, scenario_profile(s, i)->free_cores);
-        sim->compute_loss[i] = c.compute_loss;
+        sim->compute_loss[i] = fmin(LINK_LOSS_MAX, c.compute_loss * (i ? m.others_scale : m.own_scale));
     }
     sim->launch_s = m.launch_s * f.alpha;
     sim->sum_s_per_byte = m.sum_s_per_byte;

@@ -296,7 +296,8 @@ static void contention(struct table_page *p, const json_t *link)
             "alone ms", "beside ms", "slower on A", "on B", p->plain);
     json_array_foreach(list, i, row)
     {
-        const char *by = json_string_value(table_at(row, "backend", NULL)), *work = json_string_value(table_at(row, "work", NULL));
+        const char *by = json_string_value(table_at(row, "backend", NULL)),
+                   *work = json_string_value(table_at(row, "work", NULL));
         fprintf(p->f, "%-12s%-4s %-7s", work ? work : "?", by ? by : "?",
                 size_text(size, sizeof size, table_num(row, "bytes", NULL)));
         beside_cell(p, row, "small_alone_s", 1e6, "%12.1f");

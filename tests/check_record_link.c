@@ -9,7 +9,7 @@
 #include "tests/tree.h"
 
 static struct link_trial trials[16];
-static double times[4][8];
+static double times[8][8];
 static struct link_way ways[2];
 static struct record_link record;
 static struct err ended;
@@ -189,6 +189,48 @@ START_TEST(allreduce)
     is(d, "link.allreduce.0.a_cpu_s_per_gb", 1);
     is(d, "link.allreduce.0.wrong", 5);
     is_unknown(d, "link.rate_bytes_per_s", "not measured");
+    json_decref(d);
+}
+END_TEST
+
+static void beside(enum link_beside kind, int round, const char *work, const char *also, double time_s, double unit_s)
+{
+    struct link_trial *t = add(LINK_PHASE_BESIDE, LINK_REDUCE, LINK_DUPLEX);
+    int i = ways[0].survey.n - 1;
+    t->beside = kind;
+    t->round = round;
+    t->order.bytes = 1048576;
+    strcpy(t->order.work, work);
+    strcpy(t->order.beside, also);
+    times[i][0] = time_s;
+    t->end[0] =
+        (struct link_result){.n = time_s > 0, .time_s = times[i], .units = unit_s > 0 ? 10 : 0, .units_s = 10 * unit_s};
+    t->end[1] = (struct link_result){.units = unit_s > 0 ? 10 : 0, .units_s = 20 * unit_s};
+}
+
+/* Work alone takes 2, beside all-reduce 3: 1.5 times as long, at both ends. The other back-end's work alone, 1, is its own. */
+START_TEST(contention)
+{
+    beside(LINK_BESIDE_WORK, 0, "gemm", "tcp", 0, 2);
+    beside(LINK_BESIDE_WORK, 0, "gemm", "gloo", 0, 1);
+    beside(LINK_BESIDE_SMALL, 0, "tcp", "", 0.25, 0);
+    beside(LINK_BESIDE_LARGE, 0, "tcp", "", 4, 0);
+    beside(LINK_BESIDE_LARGE_BUSY, 0, "tcp", "gemm", 5, 3);
+    record.work = true;
+    json_t *d = record_link_json(&record);
+    ck_assert_uint_eq(json_array_size(at(d, "link.contention")), 1);
+    ck_assert_str_eq(json_string_value(at(d, "link.contention.0.backend")), "tcp");
+    is(d, "link.contention.0.bytes", 1048576);
+    is(d, "link.contention.0.small_alone_s.median", 0.25);
+    is(d, "link.contention.0.alone_s.median", 4);
+    is(d, "link.contention.0.beside_s.median", 5);
+    ck_assert(json_is_null(at(d, "link.contention.0.small_beside_s")));
+    is(d, "link.contention.0.a_slowdown.median", 1.5);
+    is(d, "link.contention.0.b_slowdown.median", 1.5);
+    struct table_style style = {.colour = false};
+    char *table = table_link_render(d, &style);
+    ck_assert(strstr(table, "1.500"));
+    free(table);
     json_decref(d);
 }
 END_TEST
@@ -373,6 +415,7 @@ int main(void)
     tcase_add_test(t, latency_and_messages);
     tcase_add_test(t, slowdowns);
     tcase_add_test(t, allreduce);
+    tcase_add_test(t, contention);
     tcase_add_test(t, two_interfaces);
     tcase_add_test(t, nothing);
     tcase_add_test(t, rates_in_words);

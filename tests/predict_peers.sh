@@ -43,6 +43,7 @@ at doc prediction.link.origin measured
 holds 'the rate is the one that was measured' awk -v x="$("$json_at" doc prediction.link.rate_bytes_per_s)" \
     -v y="$("$json_at" link.json link.rate_bytes_per_s)" 'BEGIN { d = x / y - 1; exit !(d < 1e-9 && d > -1e-9) }'
 holds 'with a step' awk -v x="$("$json_at" doc prediction.step_s.median)" 'BEGIN { exit !(x > 0) }'
+loss=$("$json_at" doc loss.last)
 measured=$("$json_at" doc summary.step_s.median)
 predicted=$("$json_at" doc prediction.step_s.median)
 status=0
@@ -57,4 +58,21 @@ status=0
 "$DDPBENCH" predict "$alone" --link-run "$("$json_at" link.json saved)" --results-dir saved --json >out 2>err || status=$?
 is 'predict with the same run and link' $status 0
 at out nodes.0.step_s.median "$predicted"
+
+# --- with each rank's steps alone: rehearsed over the session, before the first distributed step ---
+small=$(echo "$small" | sed 's/ --no-baseline//')
+train --peers "$peer" --test-this-host --key-file key
+is 'rehearses and trains' $status 0
+holds 'that prediction is told first, too' grep -q 'predicted: step ' err
+at doc prediction.link.name 'by this run, before its first step'
+holds 'from at least three steps of each alone' test "$("$json_at" doc prediction.rehearsal.steps_alone)" -ge 3
+holds 'both ends computed beside it' awk -v a="$("$json_at" doc prediction.rehearsal.slowdown.0)" \
+    -v b="$("$json_at" doc prediction.rehearsal.slowdown.1)" 'BEGIN { exit !(a > 0 && b > 0) }'
+# the largest bucket or 16 MiB, unless a call takes too long: then a quarter, and so on
+holds 'with as many bytes as it says' awk -v x="$("$json_at" doc prediction.rehearsal.bytes)" 'BEGIN { exit !(x >= 65536 && x <= 16777216) }'
+holds 'the run ends with the loss of one that did not rehearse' test "$("$json_at" doc loss.last)" = "$loss"
+train --peers "$peer" --test-this-host --key-file key --no-predict
+is 'trains without' $status 0
+at doc prediction null
+holds 'as asked' grep -q '"prediction": "--no-predict"' doc
 finish

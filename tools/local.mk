@@ -1,8 +1,10 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
-	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/examples/gpt.py doc/examples/mlp.py \
+	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
 	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh tools/testnet.sh \
+	tools/validate tools/validation/__init__.py tools/validation/cells.py tools/validation/measure.py tools/validation/report.py \
+	tools/validation/rig.py tools/validation/sweep.py \
 	tools/pytorch_profile.py tools/torch_step.py tools/variant.sh tools/version.sh tools/packages.debian tools/packages-maintainer.debian
 
 # version.h says which commit this is. It is looked at by every make and touched only when the answer changed.
@@ -16,6 +18,9 @@ version.h: ask-version
 # The tarball is a whole tree: a tracked file that no local.mk names would be missing without a word.
 dist-hook:
 	cp -p $(srcdir)/bench $(distdir)/bench
+	@for file in doc/ACCURACY.md doc/accuracy.svg results/validation/runs.jsonl results/validation/runs.csv; do \
+	    test ! -e "$(srcdir)/$$file" || { $(MKDIR_P) "$(distdir)/$${file%/*}" && cp -p "$(srcdir)/$$file" "$(distdir)/$$file"; } || exit 1; \
+	done
 	$(SHELL) $(top_srcdir)/tools/version.sh $(VERSION) >$(distdir)/.tarball-version
 	@if test -e $(top_srcdir)/.git; then \
 	    git -C $(top_srcdir) ls-files | grep -v '^\.gitignore$$' | while read -r file; do \

@@ -20,7 +20,7 @@ class Cell:
     schedule: str = "ddp"
     steps: int = 10
     nodes: int = 2
-    slow: int = 0  # per cent of its speed that the second node's computing is left with; 0: all
+    slow: int = 0  # per cent of its CPU that another program leaves to the second node; 0: all (there is none)
     shares: str = ""  # of a global batch of nodes x batch, as the command takes them
     replay: bool = False
 

@@ -3,7 +3,6 @@ import json
 import os
 import statistics
 import subprocess
-import threading
 
 from .cells import SEQUENCE
 from .rig import EXAMPLE, NET, PROFILER, Failed, stop
@@ -41,6 +40,7 @@ def profile_steps(step_s):
 
 def profile(rig, cell, number, step_s):
     """Both hosts work at once, for a machine that shares its memory between them is another one when half of it rests."""
+    rig.set_slow("b" if cell.slow else None)
     steps = profile_steps(step_s)
     limit = 120 + 4 * (steps + 2) * (step_s or 40)
     hosts = "a" if cell.replay else "ab"
@@ -56,11 +56,7 @@ def profile(rig, cell, number, step_s):
                        "--warmup", "1", "--no-floor"]
             p, _ = rig.bench(host, command, limit)
             started.append(p)
-            if cell.slow and host == "b":
-                rig.slow_threads(host, cell.slow, p.pid)
     outputs = wait_all(rig, started, limit, f"profile of {cell.name}")
-    if cell.slow:
-        rig.testnet("slow", "b", "off")
     for path, text in zip(paths, outputs):
         if cell.engine != "torch":
             with open(path, "w", encoding="utf-8") as f:
@@ -82,6 +78,7 @@ def torch_env(cell):
 
 def link(rig, cell, number):
     """At the rate that is set now. Of gloo for jobs of PyTorch, else of this program's own all-reduce."""
+    rig.set_slow("b" if cell.slow else None)
     args = ["link", f"{NET}.2", "--key-file", rig.key]
     args += ["--allreduce", "--duration", str(GLOO_LINK_S)] if cell.engine == "torch" else ["--duration", str(LINK_S)]
     p, result = rig.bench("a", args, 180)
@@ -145,36 +142,29 @@ def whole_shares(share, total):
 # ---- runs ----
 
 def run(rig, cell, limit_s, shares):
+    rig.set_slow("b" if cell.slow else None)
     if cell.engine == "torch":
         return run_torch(rig, cell, limit_s)
     args = ["--model", cell.model, "--seq", str(SEQUENCE), "--steps", str(cell.steps), "--warmup", str(warmup(cell)),
             "--schedule", cell.schedule, "--peers", ",".join(f"{NET}.{i + 2}" for i in range(cell.nodes - 1)),
-            "--key-file", rig.key, "--no-baseline", "--no-floor"]
+            "--key-file", rig.key, "--no-floor"]
+    args += [] if rig.rehearse else ["--no-baseline"]
     args += ["--global-batch", str(cell.nodes * cell.batch), "--shares", shares] if shares else ["--batch", str(cell.batch)]
     args += ["--compute", "replay"] if cell.replay else []
-    helper = None
-    if cell.slow:
-        helper = threading.Thread(target=rig.slow_worker, args=("b", cell.slow, limit_s))
-        helper.start()
     p, result = rig.bench("a", args, limit_s)
     try:
         d = result()
     finally:
         stop(p)
-        if helper:
-            helper.join()
-            rig.testnet("slow", "b", "off")
     good = [s["step_s"] for s in d["samples"]]
-    c = d["communication"]
-    return {"step_s": statistics.median(good), "steps_s": [float(f"{x:.5g}") for x in good],
+    c, own = d["communication"], d.get("prediction") if rig.rehearse else None
+    return {"rehearsed_step_s": [own["step_s"][k] for k in ("median", "lo", "hi")] if own else None, "step_s": statistics.median(good), "steps_s": [float(f"{x:.5g}") for x in good],
             "exposed_s": c["exposed_s"]["median"], "communication_s": c["total_s"]["median"],
             "version": d["tool"]["version"], "kernel": d["nodes"][0]["blas_kernel"]}
 
 
 def warmup(cell):
-    """Of a node that is slowed as it begins, more: the first steps are those before it was slow."""
-    if cell.slow:
-        return 6
+    """A long step is warm after one."""
     return 1 if cell.model == "gpt2-124m" else 2
 
 

@@ -206,6 +206,10 @@ def accuracy_text(runs, machine, command):
     for name, part in kinds(counted):
         if part:
             out.append(figure_row(name, figures(part)))
+    own = [score({**r, "predicted": {**r["predicted"], "step_s": r["measured"]["rehearsed_step_s"], "ablation_step_s": {}}})
+           for r in counted if r["measured"].get("rehearsed_step_s")]
+    if own:
+        out.append(figure_row("their own predictions, from the rehearsal of each run", figures(own)))
     every = [r for r in runs if r["engine"] == "bench" and r["nodes"] == 2 and not r["slow"]]
     if every:
         out.append(figure_row("the first of them with all attempts", figures(every)))

@@ -27,11 +27,12 @@ def environment():
 
 
 class Rig:
-    def __init__(self, folder):
+    def __init__(self, folder, rehearse=False):
         self.folder = folder
+        self.rehearse = rehearse  # runs predict themselves too, which costs some steps of each
         self.hosts = 0
         self.serving = []
-        self.rate_now = None
+        self.rate_now = self.slow_now = None
         self.env = environment()
         self.key = os.path.join(folder, "key")
         if not os.path.exists(self.key):
@@ -66,6 +67,7 @@ class Rig:
         if self.hosts:
             self.testnet("down", check=False)
         self.hosts = 0
+        self.slow_now = None
 
     def place(self, host):
         path = os.path.join(self.folder, "work", host)
@@ -103,36 +105,16 @@ class Rig:
 
     # ---- a slow node ----
 
-    def slow_threads(self, host, share, pid):
-        self.testnet("slow", host, f"{share}%", str(pid))
-
-    def slow_worker(self, host, share, limit_s):
-        """As soon as the serving host trains: its communication thread is there then, and is left alone."""
-        until = time.monotonic() + limit_s
-        while time.monotonic() < until:
-            for pid in self.testnet_pids(host):
-                names = thread_names(pid)
-                if any(n.startswith("ddp-") for n in names):
-                    self.slow_threads(host, share, pid)
-                    return True
-            time.sleep(0.05)
-        return False
-
-    def testnet_pids(self, host):
-        p = subprocess.run(["ip", "netns", "pids", f"{self.env['TESTNET']}-{host}"], capture_output=True, text=True,
-                           timeout=10, check=False)
-        return [int(x) for x in p.stdout.split()]
-
-
-def thread_names(pid):
-    names = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8") as f:
-                names.append(f.read().strip())
-    except OSError:
-        pass
-    return names
+    def set_slow(self, host):
+        """Another program has half of the host's CPU: what computes there is half as fast, and what moves bytes, which
+        sleeps and wakes, is hardly held up. None: nobody is."""
+        if host == self.slow_now:
+            return
+        if self.slow_now and self.hosts:
+            self.testnet("slow", self.slow_now, "off")
+        if host:
+            self.testnet("slow", host, "busy")
+        self.slow_now = host
 
 
 def stop(p):

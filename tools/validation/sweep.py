@@ -96,14 +96,12 @@ class Sweep:
     def take_profile(self, cell):
         self.rig.up(cell.nodes, RATES[cell.rate])
         found = measure.profile(self.rig, cell, self.number(), self.step_s.get(cell.group))
-        if cell.group not in self.step_s and max(p["step_s"] for p in found) > measure.PROFILE_S / measure.PROFILE_STEPS:
-            pass  # it took long, once; the next one knows
         self.step_s[cell.group] = max(p["step_s"] for p in found)
         self.say(f"alone {cell.group[1]} {cell.tokens}: " + ", ".join(f"{p['step_s']:.4g} s" for p in found))
         return found
 
     def take_link(self, cell):
-        key = (cell.engine, cell.rate, cell.nodes)
+        key = (cell.engine, cell.rate, cell.nodes, cell.slow)
         known = self.links.get(key)
         if known and time.monotonic() - known["at"] < LINK_AGE_S:
             return known
