@@ -104,7 +104,7 @@ static bool visit(void *ctx, const char *path, const json_t *d)
     struct search *s = ctx;
     const json_t *model = json_object_get(d, "model");
     const char *name = json_string_value(json_object_get(model, "name"));
-    if (!name || json_integer_value(json_object_get(d, "world")) != 1 ||
+    if (!name || json_object_get(d, "kind") || json_integer_value(json_object_get(d, "world")) != 1 ||
         json_array_size(json_object_get(d, "samples")) == 0 || (s->model && strcmp(s->model, name) != 0))
         return true;
     snprintf(s->path, sizeof s->path, "%s", path);
@@ -240,6 +240,40 @@ static int find_link(struct request *r, struct err *e)
     return result;
 }
 
+/* ---- which heat ---- */
+
+static bool visit_soak(void *ctx, const char *path, const json_t *d)
+{
+    struct search *s = ctx;
+    if (!json_is_object(json_object_get(d, "soak")))
+        return true;
+    snprintf(s->path, sizeof s->path, "%s", path);
+    s->found = json_incref((json_t *)d);
+    return false;
+}
+
+static json_t *find_soak(struct request *r, const char *name, char *path, size_t size, struct err *e)
+{
+    struct search search = {0};
+    struct err none;
+    if (strcmp(name, "last") != 0)
+        return runs_find(path, size, r->folder, name, e) ? NULL : runs_read(path, e);
+    runs_each(r->folder, visit_soak, &search, &none);
+    if (!search.found)
+        err_set(e, ERR_NO_INPUT, "there is no soak in %.200s; './bench soak' makes one", r->folder);
+    snprintf(path, size, "%s", search.path);
+    return search.found;
+}
+
+static int load_soak(struct request *r, const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+    json_t *d = find_soak(r, name, path, sizeof path, e);
+    int result = d ? predict_source_soak(&r->heat, d, path, e) : -1;
+    json_decref(d);
+    return result;
+}
+
 /* ---- the answer ---- */
 
 static int prepare(struct request *r, struct err *e)
@@ -258,9 +292,11 @@ static int prepare(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--overlap buckets needs a run, whose gradients have instants; with --step-s nothing "
                        "overlaps");
-    if (p->heat && heat_parse(&r->heat, p->heat, e))
+    if (p->heat && p->soak)
+        return err_set(e, ERR_USAGE, "--heat states what --soak tells: give one of the two");
+    if ((p->heat && heat_parse(&r->heat, p->heat, e)) || (p->soak && load_soak(r, p->soak, e)))
         return -1;
-    r->ask.heat = p->heat ? &r->heat : NULL;
+    r->ask.heat = p->heat || p->soak ? &r->heat : NULL;
     if (parse_counts(&r->ask, p->nodes ? p->nodes : "2", e) || find_source(r, e) || find_partner(r, e) ||
         find_link(r, e))
         return -1;

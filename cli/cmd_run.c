@@ -1,7 +1,7 @@
 /*
  * cli/cmd_run.c - the default command: what this node is, a run on it, its result on stdout and in a file.
  *
- * Start at cmd_run(). The order matters: everything that can be wrong with the request is found before anything
+ * Start at run_command(). cmd_soak.c is another command that is a run. The order matters: everything that can be wrong with the request is found before anything
  * takes time, OpenBLAS's kernel is settled before anything uses it (that may start the program again), and
  * the rate of products is measured on the threads and right before the steps it is compared with. With several ranks all
  * of them come through here; the others tell rank 0 at the end what they have measured, and only rank 0 speaks.
@@ -18,16 +18,19 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/judge.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/predict_run.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/record.h"
+#include "cli/run_kind.h"
 #include "cli/work.h"
 #include "model/blas_choice.h"
 #include "model/gemm.h"
 #include "probe/probe.h"
+#include "probe/watch.h"
 #include "report/store.h"
 #include "report/table.h"
 #include "report/table_predict.h"
@@ -88,6 +91,7 @@ static struct counters counters_now(const struct probe *probe)
 
 struct job { /* one run of the command, from the request to the printed result */
     const struct invocation *in;
+    const struct run_kind *kind;
     struct options options;
     struct ranks ranks;
     struct notes notes;
@@ -99,6 +103,11 @@ struct job { /* one run of the command, from the request to the printed result *
     struct gemm_rate rate;
     bool executed;
     struct counters before, after;
+    struct health health; /* of this node, if this rank takes the readings */
+    struct watch watch;
+    bool watches;
+    struct judgement judgement;
+    bool judged;
     char started[21];
     struct progress progress;
     json_t *prediction;     /* of a run with peers, made before it; NULL: none */
@@ -391,11 +400,25 @@ static void tell_stalls(struct job *job)
         stalls.first, s->step_s, exposed_s, agree_s, stalls.n == 1 ? "" : ", and it was not the only one");
 }
 
+/* Marks on steps, and the node's grade. */
+static void judge_steps(struct job *s, bool unsteady)
+{
+    struct judge_known known = {.alone_here = s->ranks.here == 1,
+                                .unsteady = unsteady,
+                                .stall_limit_s = record_stalls(&s->run).limit_s};
+    struct err unjudged;
+    s->judged = judge_run(&s->judgement, &s->run, s->watches ? &s->health : NULL, &known, &unjudged) == 0;
+    if (s->judged && s->judgement.count[MARK_SUSPENDED] > 0)
+        notes_add(&s->notes, "the machine slept during %d steps: they are marked and kept",
+                  s->judgement.count[MARK_SUSPENDED]);
+}
+
 /* What makes the figures of this run doubtful, in words. */
 static void judge(struct job *s)
 {
     const struct counters *from = &s->before, *to = &s->after;
     struct record_halves h = record_halves(&s->run);
+    judge_steps(s, h.unsteady);
     if (h.unsteady)
         notes_add(
             &s->notes,
@@ -416,15 +439,36 @@ static void judge(struct job *s)
                   100 * stolen);
 }
 
+/* What the watching thread holds for a moment is not the run's. */
+static void hush(void *watch, bool on)
+{
+    watch_pause(watch, on);
+}
+
+/* One rank of a node takes its readings. */
+static void start_watching(struct job *s)
+{
+    struct ranks *ranks = &s->ranks;
+    s->watches = ranks->seat == 0 && !(ranks->here > 1 && ranks->place.rank > 0);
+    if (!s->watches)
+        return;
+    health_open(&s->health, &s->probe);
+    watch_start(&s->watch, &s->health, &s->probe, s->probe.threads * ranks->sharing);
+    s->run.options.hush = hush;
+    s->run.options.hush_ctx = &s->watch;
+}
+
 static void execute(struct job *s)
 {
     waited_for = NULL;
     progress_init(&s->progress);
     clock_utc(s->started);
+    start_watching(s);
     s->before = counters_now(&s->probe);
     s->executed =
         run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &s->progress, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
+    watch_stop(&s->watch);
     progress_clear(&s->progress);
     if (s->executed && s->run.interrupted && s->run.n == 0)
         err_set(&s->err, ERR_INTERRUPTED, "interrupted before the first timed step was done: nothing was measured");
@@ -467,6 +511,10 @@ static struct record make_record(struct job *s)
                        .blas_kernel = gemm_core(),
                        .rate = s->rate,
                        .rate_seconds = RATE_SECONDS,
+                       .start_ns = s->watches ? s->health.row[0].at_ns : s->before.at_ns,
+                       .health = s->watches ? &s->health : NULL,
+                       .watch = &s->watch,
+                       .judgement = s->judged ? &s->judgement : NULL,
                        .cpu_of = s->probe.pinned,
                        .cpus_n = s->probe.pinned_n,
                        .cpus_reason = reasons_find(&s->probe.reasons, "pinned_cpus"),
@@ -505,6 +553,13 @@ static json_t *document(struct job *s)
     else
         json_decref(s->prediction);
     s->prediction = NULL;
+    struct err unmade;
+    if (d && s->kind->name)
+        json_object_set_new(d, "kind", json_string(s->kind->name));
+    if (d && s->kind->add && s->kind->add(d, &s->run, r.health, r.start_ns, &unmade)) {
+        json_decref(d);
+        d = NULL;
+    }
     json_decref(r.machine);
     json_decref(r.blas);
     json_decref(r.usable_cpus);
@@ -520,7 +575,7 @@ static void file_stem(char *stem, size_t size, const struct job *s)
         if (*c != '-' && *c != ':')
             compact[n++] = *c;
     compact[n] = '\0';
-    snprintf(stem, size, "%s-%s", compact, s->run.spec.name);
+    snprintf(stem, size, "%s-%s", compact, s->kind->name ? s->kind->name : s->run.spec.name);
 }
 
 static int save(const struct job *s, const json_t *d, char *path, size_t size, struct err *e)
@@ -611,17 +666,19 @@ static void note_launcher(struct job *s)
                   hint.world, hint.launcher);
 }
 
-int cmd_run(const struct invocation *in)
+int run_command(const struct invocation *in, const struct run_kind *kind)
 {
     static struct job s; /* a net's layout and trace are too large for a stack */
     struct err e;
     int code;
     s.in = in;
-    if (options_parse(&s.options, OPTIONS_RUN, in->argc, in->argv, &e))
+    s.kind = kind;
+    if (options_parse(&s.options, kind->options, in->argc, in->argv, &e))
         return fail(in, &e);
     if (s.options.help || s.options.version)
-        return output_help(in, &s.options, OPTIONS_RUN,
-                           "Trains on this node, measures every part of a step and saves the result.\n");
+        return output_help(in, &s.options, kind->options, kind->purpose);
+    if (kind->settle)
+        kind->settle(&s.options);
     if (s.options.backend->kind == BACKEND_LAUNCHED && settle_kernel(&s, &e))
         return fail(in, &e);
     if (ranks_place(&s.ranks, &s.options, &e))
@@ -642,6 +699,15 @@ int cmd_run(const struct invocation *in)
     ranks_fini(&s.ranks);
     run_fini(&s.run);
     replay_fini(&s.replay);
+    judge_fini(&s.judgement);
     probe_fini(&s.probe);
     return code;
+}
+
+int cmd_run(const struct invocation *in)
+{
+    static const struct run_kind kind = {
+        .options = OPTIONS_RUN,
+        .purpose = "Trains on this node, measures every part of a step and saves the result.\n"};
+    return run_command(in, &kind);
 }

@@ -37,6 +37,7 @@ int cmd_serve(const struct invocation *in);
 int cmd_predict(const struct invocation *in);
 int cmd_link(const struct invocation *in);
 int cmd_peers(const struct invocation *in);
+int cmd_soak(const struct invocation *in);
 int cmd_trace(const struct invocation *in);
 
 #endif

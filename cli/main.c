@@ -17,6 +17,7 @@ const struct command commands[] = {
     {"run", cmd_run, "train on this node, measure every part of a step, save the result (the default)"},
     {"probe", cmd_probe, "what this node is: processors, caches, limits, clocks, heat, product rate, memory rate"},
     {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch"},
+    {"soak", cmd_soak, "the load of training for some minutes: how the time of a step drifts with heat"},
     {"predict", cmd_predict, "what more nodes would bring, how sure that is, and what would change it"},
     {"serve", cmd_serve, "wait for another node and work with it"},
     {"link", cmd_link, "one link between two nodes: latency, rates, what they cost, how computing slows beside it"},

@@ -24,7 +24,7 @@ enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
 
-enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK, TR = OPTIONS_TRACE };
+enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK, TR = OPTIONS_TRACE, K = OPTIONS_SOAK };
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -49,6 +49,8 @@ static const struct row {
      "and without a term of the model: contention=0 jitter=no tail=no"},
     {"heat", "T:X,..", TEXT, AT(predict.heat), 0, 0, T, PREDICT,
      "how many times longer a step of each node takes once it is warm: 60s:1.05,600s:1.2"},
+    {"soak", "FILE", TEXT, AT(predict.soak), 0, 0, T, PREDICT,
+     "the same, as a soak of a node has measured it: a file, or last for the newest one"},
     {"target", "X", REAL, AT(predict.target), 0.01, 4096, T, PREDICT,
      "the speed-up that the questions turned round are about (default 1: break-even)"},
     {"goal-steps", "N", INT, AT(predict.goal_steps), 1, 1000000000, T, PREDICT, "a job of N steps in hours"},
@@ -65,22 +67,23 @@ static const struct row {
      "no prediction: how those in saved runs compare with what was measured"},
     {"seed", "N", U64, AT(run.seed), 0, 0, T, PREDICT, "of the draws (default 1)"},
 
-    {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I, NETWORK,
+    {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I | K, NETWORK,
      "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
-    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I, NETWORK,
+    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I | K, NETWORK,
      "sequences per micro-batch and rank (default: the model's own)"},
-    {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I, NETWORK, "tokens per sequence (default: the model's own)"},
-    {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R, NETWORK, "micro-batches per update (default 1)"},
-    {"lr", "X", REAL, AT(run.lr), 0, 1000, R, NETWORK, "learning rate (default: the model's own)"},
-    {"clip", "X", REAL, AT(run.clip), 0, 1e9, R, NETWORK, "largest norm of the gradient, 0 for no limit (default 0)"},
-    {"dtype", "TYPE", TEXT, AT(dtype), 0, 0, R, NETWORK, "number format: fp32"},
+    {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I | K, NETWORK, "tokens per sequence (default: the model's own)"},
+    {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R | K, NETWORK, "micro-batches per update (default 1)"},
+    {"lr", "X", REAL, AT(run.lr), 0, 1000, R | K, NETWORK, "learning rate (default: the model's own)"},
+    {"clip", "X", REAL, AT(run.clip), 0, 1e9, R | K, NETWORK, "largest norm of the gradient, 0 for no limit (default 0)"},
+    {"dtype", "TYPE", TEXT, AT(dtype), 0, 0, R | K, NETWORK, "number format: fp32"},
     {"seed", "N", U64, AT(run.seed), 0, 0, L, DURATION, "of the order in which things are measured (default 1)"},
-    {"seed", "N", U64, AT(run.seed), 0, 0, R, NETWORK, "of initial weights and data order (default 1)"},
+    {"seed", "N", U64, AT(run.seed), 0, 0, R | K, NETWORK, "of initial weights and data order (default 1)"},
 
+    {"minutes", "M", REAL, AT(minutes), 0.01, 10080, K, DURATION, "hold the load for M minutes (default 10)"},
     {"steps", "N", INT, AT(run.steps), 0, 100000000, R, DURATION, "exactly N timed steps, whatever --time says"},
     {"time", "S", REAL, AT(run.time_s), 0, 1e8, R, DURATION,
      "timed steps for S seconds and at least 5 of them (default 60)"},
-    {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R, DURATION, "steps before the timed ones (default 2)"},
+    {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R | K, DURATION, "steps before the timed ones (default 2)"},
     {"no-floor", NULL, OFF, AT(run.floor), 0, 0, R, DURATION,
      "leave out the floor: the time of the same step's matrix products alone"},
 
@@ -95,7 +98,7 @@ static const struct row {
     {"no-compute", NULL, OFF, AT(survey.compute), 0, 0, L, DURATION,
      "leave out how much computing slows beside the link"},
 
-    {"data", "FILE", TEXT, AT(run.data), 0, 0, R | S, DATA,
+    {"data", "FILE", TEXT, AT(run.data), 0, 0, R | S | K, DATA,
      "text, nanoGPT .bin or llm.c token file (default: a built-in text); peers need not have it"},
     {"split", "X", REAL, AT(run.split), 1e-6, 1, R, DATA,
      "share of the data that trains; the rest validates (default 1)"},
@@ -142,10 +145,10 @@ static const struct row {
     {"no-predict", NULL, OFF, AT(predict_first), 0, 0, R, RANKS,
      "with --peers: leave out the prediction before the first step, and the seconds for what it needs"},
 
-    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L, NODE,
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L | K, NODE,
      "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
-    {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P, NODE, "read the machine from DIR/sys and DIR/proc"},
+    {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P | K, NODE, "read the machine from DIR/sys and DIR/proc"},
 
     {"once", NULL, ON, AT(once), 0, 0, S, NODE, "end after one session, with its exit status"},
     {"wait", "S", REAL, AT(wait_s), 0.1, 1e7, S, NODE, "end with status 69 when nobody has come for S seconds"},
@@ -170,15 +173,15 @@ static const struct row {
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K, OUTPUT,
      "print one JSON document instead of a table"},
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR, OUTPUT,
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K, OUTPUT,
      "where results are (default: ./results if it is there and writable, else the XDG data folder)"},
-    {"label", "TEXT", TEXT, AT(label), 0, 0, R | L, OUTPUT, "a note of yours to keep with the result"},
+    {"label", "TEXT", TEXT, AT(label), 0, 0, R | L | K, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K, OTHER, "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
@@ -231,6 +234,7 @@ static const struct options defaults = {
     .optimizer_per_bucket = "auto",
     .compute_text = "real",
     .predict_first = true,
+    .minutes = 10,
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
@@ -345,7 +349,7 @@ static int unknown(const char *arg, size_t length, int command, struct err *e)
 
 static int stray(const char *arg, int command, struct err *e)
 {
-    const char *model = command & (R | I) ? suggest_nearest(arg, model_names) : NULL;
+    const char *model = command & (R | I | K) ? suggest_nearest(arg, model_names) : NULL;
     if (model)
         return err_set(e, ERR_USAGE, "unexpected argument '%.80s'; did you mean --model %s?", arg, model);
     return err_set(e, ERR_USAGE, "unexpected argument '%.80s'; options are written --name value", arg);

@@ -26,13 +26,14 @@ enum options_of {
     OPTIONS_PEERS = 16,
     OPTIONS_LINK = 64,
     OPTIONS_PREDICT = 128,
-    OPTIONS_TRACE = 1024
+    OPTIONS_TRACE = 1024,
+    OPTIONS_SOAK = 16384
 };
 
 /* What is to be predicted. */
 struct predict_options {
     const char *model, *nodes, *link, *rtt, *link_run, *what_if, *step_s, *overlap, *partner, *profile,
-        *heat;    /* NULL: not given */
+        *heat, *soak; /* NULL: not given */
     double bytes; /* NaN: not given */
     double target;
     int goal_steps; /* 0: not given */
@@ -61,6 +62,7 @@ struct options {
     const char *peers;                         /* a list; NULL: not given */
     bool predict_first;                        /* with peers: on unless told otherwise */
     const char *results_dir, *label, *sysroot; /* NULL: not given */
+    double minutes;                            /* soak */
     double seconds;                            /* probe: time for each of its measurements */
     int port;                                  /* serve */
     bool once, any_source, test_this_host;     /* serve; peers */

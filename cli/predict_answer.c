@@ -364,7 +364,7 @@ int predict_add_details(json_t *root, const struct predict_ask *ask, struct err 
     else
         json_unknown(root, root, "goal", "goal", "no --goal-steps");
     if (!ask->heat)
-        json_unknown(root, root, "heat", "heat", "no --heat");
+        json_unknown(root, root, "heat", "heat", "neither --heat nor --soak");
     else if (add_heat(root, ask, &s, e))
         return -1;
     if (ask->source->stated) {

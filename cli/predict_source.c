@@ -428,3 +428,27 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
     }
     return 0;
 }
+
+int predict_source_soak(struct heat *heat, const json_t *document, const char *path, struct err *e)
+{
+    const json_t *soak = json_object_get(document, "soak"), *list = json_object_get(soak, "trajectory");
+    const char *why = json_string_value(json_object_get(json_object_get(document, "reasons"), "soak"));
+    size_t n = json_array_size(list);
+    *heat = (struct heat){0};
+    if (soak && !json_is_object(soak))
+        return err_set(e, ERR_DATA, "%.200s: the soak found nothing: %.160s", path, why ? why : "no reason is given");
+    if (n == 0)
+        return err_set(e, ERR_DATA, "%.300s is no soak: 'soak --minutes M' makes one", path);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *point = json_array_get(list, i);
+        double time_s = number(point, "time_s", NULL), factor = number(point, "factor", NULL);
+        if (n > HEAT_POINTS_MAX || !(time_s > (i ? heat->time_s[i - 1] : 0)) || !(time_s < 1e9) || !(factor >= 0.1) ||
+            !(factor <= 100))
+            return err_set(e, ERR_DATA, "%.300s: its trajectory is not of ascending times with factors from 0.1 to 100",
+                           path);
+        heat->time_s[i] = time_s;
+        heat->factor[i] = factor;
+    }
+    heat->n = (int)n;
+    return 0;
+}

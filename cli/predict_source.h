@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "ddp/reduce.h"
+#include "predict/heat.h"
 #include "predict/link_model.h"
 #include "predict/profile.h"
 
@@ -55,5 +56,8 @@ void predict_source_fini(struct predict_source *s); /* accepts a zeroed source *
  * processor cost of streams beside computing, if it was measured. backend: "tcp", "gloo". */
 int predict_source_link(struct link_model *m, const json_t *document, const char *path, const char *backend,
                         struct err *e);
+
+/* A document of the soak command: how many times longer a step takes as time goes on. */
+int predict_source_soak(struct heat *heat, const json_t *document, const char *path, struct err *e);
 
 #endif

@@ -260,7 +260,7 @@ json_t *record_json(const struct record *r)
     add_end(root, r);
     record_set(root, "machine", r->machine ? json_incref(r->machine) : json_null());
     record_set(root, "blas", r->blas ? json_incref(r->blas) : json_null());
-    record_add_samples(root, run);
+    record_add_samples(root, r);
     json_t *reasons = json_incref(json_object_get(root, "reasons")); /* to the end: the reader comes to it last */
     json_object_del(root, "reasons");
     record_set(root, "reasons", reasons ? reasons : json_object());

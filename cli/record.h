@@ -14,10 +14,12 @@
 #include "base/json.h"
 #include "base/notes.h"
 #include "cli/compute.h"
+#include "cli/judge.h"
 #include "comm/clock_offset.h"
 #include "comm/pacer.h"
 #include "ddp/run.h"
 #include "model/gemm.h"
+#include "probe/watch.h"
 
 struct record {
     int argc; /* the command line as it was given */
@@ -37,6 +39,10 @@ struct record {
     const char *throttled_reason;                  /* why it is unknown */
     double throttled_s, stolen_s;                  /* during the run; NaN: unknown */
     int64_t core_heat_events, package_heat_events; /* during the run; -1: unknown */
+    uint64_t start_ns;                             /* of the run, warm-up included: samples are told from there */
+    const struct health *health;                   /* NULL: another rank of the node takes the readings */
+    const struct watch *watch;                     /* what they cost; with health */
+    const struct judgement *judgement;             /* NULL: the run did not come to steps */
     const int *cpu_of;                             /* [cpus_n] CPUs to which the threads are bound */
     int cpus_n;                                    /* 0: they are not */
     const char *cpus_reason;

@@ -34,12 +34,15 @@ int64_t record_tokens_per_step(const struct run *run);
 /* summary, unsteady, halves, floor, loss, layers, gradients, stamps; -1 if memory is out. */
 int record_add_measured(json_t *root, const struct record *r);
 
-void record_add_samples(json_t *root, const struct run *run);
+void record_add_samples(json_t *root, const struct record *r);
 
 /* nodes, communication, speedup and what else several ranks have; for one rank nodes and the nulls. -1 if memory is
  * out. nodes must be added before the others. */
 int record_add_nodes(json_t *root, const struct record *r);
 int record_add_ranks(json_t *root, const struct record *r);
+
+/* nodes[rank].health. */
+void record_add_health(json_t *root, json_t *node, const struct record *r, int rank);
 
 /* What this rank did when in the steps that are kept; and of all ranks, as timeline, with nodes[].holds_up_s. After nodes.
  * -1 if memory is out. */

@@ -134,6 +134,7 @@ static json_t *node_json(json_t *root, const struct record *r)
     snprintf(path, sizeof path, "%s.kernels", node);
     record_set_text(root, o, "kernels", path, run->net.k ? run->net.k->name : NULL, "no step was run");
     add_footprint(root, o, node, run);
+    record_add_health(root, o, r, rank);
     if (!several)
         return o;
     record_set(o, "rank", json_integer(rank));

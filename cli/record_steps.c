@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cli/record_parts.h"
 
 const char record_no_steps[] = "no timed step was run";
@@ -191,13 +192,24 @@ static void add_loss(json_t *root, const struct run *run)
     record_set(root, "loss", o);
 }
 
-void record_add_samples(json_t *root, const struct run *run)
+static json_t *marks_json(const struct judgement *j, int step)
 {
+    json_t *list = json_array();
+    for (int m = 0; j && m < JUDGE_MARKS; m++)
+        if (j->mark[step] & 1u << m)
+            json_array_append_new(list, json_string(judge_mark_names[m]));
+    return list;
+}
+
+void record_add_samples(json_t *root, const struct record *r)
+{
+    const struct run *run = r->run;
     json_t *list = json_array();
     for (int i = 0; i < run->n; i++) {
         const struct run_sample *s = &run->sample[i];
         json_t *o = json_object();
         char path[48];
+        record_set(o, "at_s", json_num(clock_seconds(r->start_ns, s->start_ns)));
         record_set(o, "step_s", json_num(s->step_s));
         record_set(o, "forward_s", json_num(s->forward_s));
         record_set(o, "backward_s", json_num(s->backward_s));
@@ -212,6 +224,7 @@ void record_add_samples(json_t *root, const struct run *run)
             record_set(o, "communication_s", json_num(s->communication_s));
             record_set(o, "wait_s", json_num(s->wait_s)); /* null: as in the summary */
         }
+        record_set(o, "marks", marks_json(r->judgement, i));
         json_array_append_new(list, o);
     }
     record_set(root, "samples", list);

@@ -388,12 +388,22 @@ static int step_by_step(struct run *run, struct step_worker *w, const struct rep
     }
 }
 
+static struct footprint hushed_footprint(const struct run_options *o)
+{
+    if (o->hush)
+        o->hush(o->hush_ctx, true);
+    struct footprint held = footprint_now();
+    if (o->hush)
+        o->hush(o->hush_ctx, false);
+    return held;
+}
+
 static int timed_steps(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
     run->timed = true;
-    run->before = footprint_now();
+    run->before = hushed_footprint(&run->options);
     int result = step_by_step(run, w, r, e);
-    run->after = footprint_now();
+    run->after = hushed_footprint(&run->options);
     return result;
 }
 

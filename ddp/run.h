@@ -83,6 +83,10 @@ struct run_options {
     /* Called on rank 0 once rehearsal and steps alone are there, before that step; may be NULL. */
     void (*foretell)(void *ctx, const struct run *run);
     void *foretell_ctx;
+    /* Called with true and then false around looks at what the process holds, so that helpers hold nothing meanwhile; may be
+     * NULL. */
+    void (*hush)(void *ctx, bool on);
+    void *hush_ctx;
     /* Called around the start of the communication thread, which inherits where the calling thread may run; may be NULL. */
     void (*roam)(void *ctx, bool on);
     void *roam_ctx;
@@ -93,6 +97,7 @@ struct run_sample {
     double step_s, forward_s, backward_s, optimizer_s, data_s;
     float loss;
     int64_t minor_faults; /* page faults during the step */
+    uint64_t start_ns;    /* when it began, on this node's monotonic clock */
     /* with a team: */
     double exposed_s;       /* the step stood still for communication */
     double communication_s; /* the buckets, and what else was exchanged, from start to end of each */

@@ -284,7 +284,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     s->minor_faults = minor_faults();
     if (o->replay)
         replay_begin(o->replay, w->reduce != NULL);
-    uint64_t start = clock_now_ns();
+    uint64_t start = s->start_ns = clock_now_ns();
     if (row >= 0)
         timeline_begin(&run->timeline, row, start);
     struct reduce_update update = {&run->optimizer, ++w->update};

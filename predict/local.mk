@@ -1,6 +1,7 @@
 libddpbench_a_SOURCES += \
 	predict/balance.c predict/balance.h \
 	predict/cost.c predict/cost.h \
+	predict/drift.c predict/drift.h \
 	predict/explain.c predict/explain.h \
 	predict/heat.c predict/heat.h \
 	predict/inverse.c predict/inverse.h \

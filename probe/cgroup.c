@@ -287,11 +287,11 @@ void cgroup_read(struct cgroup *cgroup, const struct sysroot *root)
     read_cpuset(cgroup, root);
 }
 
-static void add_throttled(struct throttle_count *count, FILE *f)
+static void add_throttled(struct throttle_count *count, const char *text)
 {
     char key[64];
     unsigned long long value;
-    while (fscanf(f, "%63s %llu", key, &value) == 2) {
+    for (int length; sscanf(text, "%63s %llu%n", key, &value, &length) == 2; text += length) {
         if (strcmp(key, "nr_throttled") == 0) {
             count->known = true;
             count->periods += value;
@@ -307,16 +307,13 @@ struct throttle_count cgroup_throttled_now(const struct cgroup *cgroup, const st
 {
     struct throttle_count count = {false, 0, 0};
     const struct cgroup_place *place = &cgroup->place[CGROUP_CPU];
-    char group[512];
+    char group[512], text[2048];
     if (!place->version)
         return count;
     strcpy(group, place->group);
     do {
-        FILE *f = sysroot_fopen(root, "%s%s/cpu.stat", place->mount, group);
-        if (!f)
-            continue;
-        add_throttled(&count, f);
-        fclose(f);
+        if (sysroot_text(root, text, sizeof text, "%s%s/cpu.stat", place->mount, group) > 0)
+            add_throttled(&count, text);
     } while (climb(group));
     return count;
 }

@@ -22,6 +22,11 @@ struct frequency {
 
 void frequency_read(struct frequency *f, const struct sysroot *root, const struct cpus *cpus, struct reasons *reasons);
 
+/* The clock now by the source that current_source names, median over at most FREQUENCY_WATCHED CPUs; NaN if it does not
+ * tell (any more). Allocates nothing. */
+enum { FREQUENCY_WATCHED = 16 };
+double frequency_now_hz(const struct frequency *f, const struct sysroot *root, const struct cpus *cpus);
+
 /* Clock of the slowest of so many threads, all busy for that long, from a chain of dependent additions: one per
  * cycle on every x86-64 and AArch64 core of this century. NaN on other architectures. Uses the OpenMP pool. */
 double frequency_measure_hz(int threads, double seconds);

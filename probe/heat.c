@@ -59,16 +59,40 @@ static void read_hwmon(struct heat *heat, const struct sysroot *root)
 }
 
 /* The first label of this list that a sensor has is the processor's temperature. */
+static const char *const labels[] = {
+    "coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie", "zenpower Tdie", "cpu_thermal",
+    "cpu-thermal",         "coretemp",     "k10temp",      "TCPU",         "acpitz"};
+
+enum { LABELS = sizeof labels / sizeof *labels };
+
 static int find_cpu_sensor(const struct heat *heat)
 {
-    static const char *const labels[] = {
-        "coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie", "zenpower Tdie", "cpu_thermal",
-        "cpu-thermal",         "coretemp",     "k10temp",      "TCPU",         "acpitz"};
-    for (size_t l = 0; l < sizeof labels / sizeof *labels; l++)
+    for (size_t l = 0; l < LABELS; l++)
         for (int i = 0; i < heat->n; i++)
             if (strncmp(heat->sensor[i].label, labels[l], strlen(labels[l])) == 0)
                 return i;
     return -1;
+}
+
+const char *heat_sensor_path(const struct heat_sensor *sensor, char *path, size_t size)
+{
+    bool zone = strncmp(sensor->place, "thermal_zone", 12) == 0;
+    snprintf(path, size, zone ? "sys/class/thermal/%s/temp" : "sys/class/hwmon/%s_input", sensor->place);
+    return path;
+}
+
+int heat_cpu_sensors(const struct heat *heat, int *index, int max)
+{
+    int n = 0;
+    size_t l = 0;
+    if (heat->cpu < 0 || max < 1)
+        return 0;
+    while (l < LABELS && strncmp(heat->sensor[heat->cpu].label, labels[l], strlen(labels[l])) != 0)
+        l++;
+    for (int i = heat->cpu; i < heat->n && n < max && l < LABELS; i++)
+        if (strncmp(heat->sensor[i].label, labels[l], strlen(labels[l])) == 0)
+            index[n++] = i;
+    return n;
 }
 
 struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus)

@@ -37,6 +37,12 @@ void heat_read(struct heat *heat, const struct sysroot *root, const struct cpus 
 
 struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus);
 
+/* The file of a sensor below the root. Returns path. */
+const char *heat_sensor_path(const struct heat_sensor *sensor, char *path, size_t size);
+
+/* Sensors like the one that stands for the processor, itself first: one for each package. Returns how many, at most max. */
+int heat_cpu_sensors(const struct heat *heat, int *index, int max);
+
 /* after - before of a counter that only grows; -1 (unknown) if either is unknown or it went back. */
 int64_t heat_count_between(int64_t before, int64_t after);
 

@@ -14,6 +14,20 @@ enum power_source { POWER_UNKNOWN, POWER_MAINS, POWER_BATTERY };
 
 enum { POWER_DOMAINS_MAX = 16 };
 
+/* Folders found once, so that a reading opens its files and nothing else. */
+struct power_domains {
+    int n;
+    char folder[POWER_DOMAINS_MAX][64], name[POWER_DOMAINS_MAX][32];
+};
+
+enum { POWER_SUPPLIES_MAX = 8 };
+
+struct power_supplies {
+    int n;
+    char name[POWER_SUPPLIES_MAX][64];
+    bool battery[POWER_SUPPLIES_MAX]; /* else what charges it */
+};
+
 struct power_energy {
     int n; /* packages; 0: none can be read */
     struct {
@@ -32,6 +46,12 @@ struct power {
 void power_read(struct power *power, const struct sysroot *root, struct reasons *reasons);
 
 struct power_energy power_energy_now(const struct sysroot *root);
+
+/* The same in two parts; those called "now" allocate nothing. percent: of the fullest battery, -1: unknown or none. */
+void power_domains_find(struct power_domains *domains, const struct sysroot *root);
+struct power_energy power_domains_now(const struct power_domains *domains, const struct sysroot *root);
+void power_supplies_find(struct power_supplies *supplies, const struct sysroot *root);
+enum power_source power_supplies_now(const struct power_supplies *supplies, const struct sysroot *root, int *percent);
 
 /*
  * Joules used between two readings of one counter. Across a wrap: range - before + after, which is right if it

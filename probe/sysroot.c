@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -44,6 +45,16 @@ static int full_path(const struct sysroot *root, char path[static PATH_MAX], con
     return -1;
 }
 
+int sysroot_open(const struct sysroot *root, const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    int ret = full_path(root, path, fmt, ap);
+    va_end(ap);
+    return ret ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+}
+
 FILE *sysroot_fopen(const struct sysroot *root, const char *fmt, ...)
 {
     char path[PATH_MAX];
@@ -60,12 +71,15 @@ static int read_text(const struct sysroot *root, char *text, size_t size, const 
     *text = '\0';
     if (full_path(root, path, fmt, ap))
         return -1;
-    FILE *f = fopen(path, "re");
-    if (!f)
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return -1;
-    size_t n = fread(text, 1, size - 1, f);
-    int error = ferror(f) ? errno : 0;
-    fclose(f);
+    size_t n = 0;
+    ssize_t got;
+    while (n < size - 1 && ((got = read(fd, text + n, size - 1 - n)) > 0 || (got < 0 && errno == EINTR)))
+        n += got > 0 ? (size_t)got : 0;
+    int error = n < size - 1 && got < 0 ? errno : 0;
+    close(fd);
     text[n] = '\0';
     while (n > 0 && isspace((unsigned char)text[n - 1]))
         text[--n] = '\0';

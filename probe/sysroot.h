@@ -24,6 +24,9 @@ struct sysroot {
 /* dir NULL: the live machine. 66 if dir is missing or no folder, 64 if its name is empty or too long. */
 int sysroot_init(struct sysroot *root, const char *dir, struct err *e);
 
+/* As open() to read. This, sysroot_text and sysroot_number allocate nothing. */
+int sysroot_open(const struct sysroot *root, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* As fopen(..., "re"). */
 FILE *sysroot_fopen(const struct sysroot *root, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

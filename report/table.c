@@ -367,6 +367,7 @@ char *table_render(const json_t *document, const struct table_style *style)
     if (table_num(document, "world", NULL) > 1)
         table_ranks(&p);
     memory(&p);
+    table_health(&p);
     table_prediction(&p);
     if (style->warnings)
         warnings(&p);

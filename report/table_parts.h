@@ -44,6 +44,9 @@ void table_duration(struct table_page *p, double seconds, int width);
 /* Communication, ranks and speed-up of a run with several ranks. */
 void table_ranks(struct table_page *p);
 
+/* Grades and marks of the nodes, and what a soak found. */
+void table_health(struct table_page *p);
+
 /* "4.229 s" or "571.7 ms", with a dash for what is unknown. buf holds TABLE_CELL. Returns buf. */
 const char *table_time(char *buf, double seconds);
 

@@ -1,0 +1,105 @@
+/* report/table_health.c - how the nodes were while they ran, and what a soak found; see table.h. */
+#include <math.h>
+#include <string.h>
+
+#include "report/table_parts.h"
+
+enum { SHOWN_MAX = 3 }; /* findings of a node; the document has all */
+
+static void put_label(struct table_page *p, const char *text, const char *grade)
+{
+    bool bad = grade && *grade > 'B';
+    if (bad)
+        fprintf(p->f, "%s", p->alert);
+    table_label(p, text);
+    if (bad)
+        fprintf(p->f, "%s", p->alert);
+}
+
+static void findings(struct table_page *p, const json_t *health, size_t rank, bool several)
+{
+    const char *grade = json_string_value(table_at(health, "grade", NULL));
+    const json_t *list = table_at(health, "findings", NULL);
+    size_t n = json_array_size(list);
+    if (!grade)
+        return;
+    put_label(p, rank ? "" : "health", grade);
+    if (several)
+        fprintf(p->f, "rank %zu: ", rank);
+    table_put(p, grade);
+    if (n == 0)
+        fprintf(p->f, ": nothing disturbed it");
+    for (size_t i = 0; i < n && i < SHOWN_MAX; i++) {
+        const json_t *f = json_array_get(list, i);
+        if (i)
+            table_label(p, "");
+        fprintf(p->f, ": ");
+        table_put(p, json_string_value(table_at(f, "reason", NULL)));
+        fprintf(p->f, "\n");
+        table_label(p, "");
+        fprintf(p->f, "  %s-> ", p->dim);
+        table_put(p, json_string_value(table_at(f, "remedy", NULL)));
+        fprintf(p->f, "%s%s", p->plain, i + 1 < n && i + 1 < SHOWN_MAX ? "\n" : "");
+    }
+    fprintf(p->f, "%s\n", p->plain);
+}
+
+static void marks(struct table_page *p, const json_t *health)
+{
+    const json_t *counts = table_at(health, "marks", NULL);
+    const char *name;
+    json_t *value;
+    bool any = false;
+    json_object_foreach((json_t *)counts, name, value)
+    {
+        if (!(table_value(value) > 0))
+            continue;
+        if (!any)
+            table_label(p, "marked");
+        fprintf(p->f, "%s%.0f ", any ? ", " : "", table_value(value));
+        table_put(p, name);
+        any = true;
+    }
+    if (any)
+        fprintf(p->f, " of %zu steps\n", json_array_size(table_at(p->d, "samples", NULL)));
+}
+
+static void trajectory(struct table_page *p, const json_t *list)
+{
+    char at[TABLE_CELL];
+    size_t n = json_array_size(list);
+    if (n == 0)
+        return;
+    table_label(p, "");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *point = json_array_get(list, i);
+        fprintf(p->f, "%sx %.3f after %s", i ? ", " : "", table_num(point, "factor", NULL),
+                table_seconds(at, sizeof at, table_num(point, "time_s", NULL)));
+    }
+    fprintf(p->f, "\n");
+}
+
+static void soak(struct table_page *p)
+{
+    const json_t *s = table_at(p->d, "soak", NULL);
+    if (!json_is_object(s))
+        return;
+    fprintf(p->f, "\n");
+    table_label(p, "soak");
+    table_put(p, json_string_value(table_at(s, "finding", NULL)));
+    fprintf(p->f, "\n");
+    if (json_is_true(table_at(s, "drift_seen", NULL)))
+        trajectory(p, table_at(s, "trajectory", NULL));
+}
+
+void table_health(struct table_page *p)
+{
+    json_t *nodes = table_at(p->d, "nodes", NULL), *node;
+    size_t rank;
+    json_array_foreach(nodes, rank, node)
+    {
+        findings(p, table_at(node, "health", NULL), rank, json_array_size(nodes) > 1);
+    }
+    marks(p, table_at(json_array_get(nodes, 0), "health", NULL));
+    soak(p);
+}
