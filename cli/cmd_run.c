@@ -449,7 +449,7 @@ static void hush(void *watch, bool on)
 static void start_watching(struct job *s)
 {
     struct ranks *ranks = &s->ranks;
-    s->watches = ranks->seat == 0 && !(ranks->here > 1 && ranks->place.rank > 0);
+    s->watches = ranks->seat == 0;
     if (!s->watches)
         return;
     health_open(&s->health, &s->probe);

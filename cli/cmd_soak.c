@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cli/judge.h"
 #include "cli/output.h"
 #include "cli/run_kind.h"
 #include "predict/drift.h"

@@ -16,14 +16,15 @@ static void put_label(struct table_page *p, const char *text, const char *grade)
         fprintf(p->f, "%s", p->alert);
 }
 
-static void findings(struct table_page *p, const json_t *health, size_t rank, bool several)
+static void findings(struct table_page *p, const json_t *health, size_t rank, bool several, bool *labelled)
 {
     const char *grade = json_string_value(table_at(health, "grade", NULL));
     const json_t *list = table_at(health, "findings", NULL);
     size_t n = json_array_size(list);
     if (!grade)
         return;
-    put_label(p, rank ? "" : "health", grade);
+    put_label(p, *labelled ? "" : "health", grade);
+    *labelled = true;
     if (several)
         fprintf(p->f, "rank %zu: ", rank);
     table_put(p, grade);
@@ -96,9 +97,10 @@ void table_health(struct table_page *p)
 {
     json_t *nodes = table_at(p->d, "nodes", NULL), *node;
     size_t rank;
+    bool labelled = false;
     json_array_foreach(nodes, rank, node)
     {
-        findings(p, table_at(node, "health", NULL), rank, json_array_size(nodes) > 1);
+        findings(p, table_at(node, "health", NULL), rank, json_array_size(nodes) > 1, &labelled);
     }
     marks(p, table_at(json_array_get(nodes, 0), "health", NULL));
     soak(p);

@@ -261,6 +261,94 @@ START_TEST(broken_loss)
 }
 END_TEST
 
+static struct probe probe;
+static struct health health;
+static struct watch watch;
+static struct judgement judgement;
+
+/* Three readings, a second apart; the clock goes away before the last one, and 5 J and then 10 J are used. */
+static void fill_health(void)
+{
+    memset(&probe, 0, sizeof probe);
+    memset(&health, 0, sizeof health);
+    reasons_add(&probe.reasons, "heat.cpu_degc", "there is no temperature sensor");
+    strcpy(probe.frequency.current_source, "cpufreq/scaling_cur_freq");
+    health.probe = &probe;
+    health.n = 3;
+    health.every = 2;
+    watch = (struct watch){.cpu_s = 0.004, .interval_s = 0.5};
+    for (int i = 0; i < 3; i++)
+        health.row[i] = (struct health_row){.at_ns = (uint64_t)(4 + i) * 1000000000u,
+                                            .clock_hz = i < 2 ? 2.5e9 : NAN,
+                                            .mdegc = INT64_MIN,
+                                            .joules = i * (i + 3) / 2.0 * 2.5, /* 0, 5, 12.5 */
+                                            .events = {7 + i, -1},
+                                            .busy_s = NAN,
+                                            .stolen_s = NAN,
+                                            .own_s = 10 + i,
+                                            .running = i,
+                                            .source = POWER_BATTERY,
+                                            .battery_percent = 50 - i};
+    for (int i = 0; i < run.n; i++)
+        samples[i].start_ns = 4250000000u + (uint64_t)i * 100000000u;
+}
+
+START_TEST(health_of_a_node)
+{
+    fill(5);
+    fill_health();
+    struct judge_known known = {.alone_here = true, .stall_limit_s = NAN};
+    ck_assert_int_eq(judge_run(&judgement, &run, &health, &known, &err), 0);
+    struct record r = make_record();
+    r.start_ns = health.row[0].at_ns;
+    r.health = &health;
+    r.watch = &watch;
+    r.judgement = &judgement;
+    json_t *d = record_json(&r);
+    is_number(d, "nodes.0.health.series.t_s.2", 2);
+    is_number(d, "nodes.0.health.series.clock_hz.0", 2.5e9);
+    is_unknown(d, "nodes.0.health.series.clock_hz.2");
+    is_text(d, "nodes.0.health.vanished.0.column", "clock_hz");
+    is_number(d, "nodes.0.health.vanished.0.last_seen_s", 1);
+    is_unknown(d, "nodes.0.health.series.cpu_degc");
+    ck_assert_str_eq(json_string_value(json_object_get(at(d, "reasons"), "nodes[0].health.series.cpu_degc")),
+                     "there is no temperature sensor");
+    is_unknown(d, "nodes.0.health.series.package_w.0");
+    is_number(d, "nodes.0.health.series.package_w.1", 5);
+    is_number(d, "nodes.0.health.series.package_w.2", 7.5);
+    is_number(d, "nodes.0.health.series.package_j.2", 12.5);
+    is_number(d, "nodes.0.health.series.core_heat_events.2", 2);
+    ck_assert(json_is_true(at(d, "nodes.0.health.series.on_battery.1")));
+    is_number(d, "nodes.0.health.series.battery_percent.2", 48);
+    is_number(d, "nodes.0.health.sampler.share_of_cpu", 0.002); /* 4 ms of 2 s */
+    is_number(d, "nodes.0.health.sampler.interval_s", 1);       /* every other reading is kept */
+    /* events in either interval: every step ran beside one, the first from 0.25 s on */
+    is_number(d, "samples.0.at_s", 0.25);
+    is_text(d, "samples.0.marks.0", "throttled");
+    is_number(d, "nodes.0.health.marks.throttled", 5);
+    is_number(d, "nodes.0.health.marked_steps.throttled.4", 4);
+    is_text(d, "nodes.0.health.grade", "D");
+    is_text(d, "nodes.0.health.findings.1.grade", "C");
+    is_unknown(d, "nodes.0.health.steady"); /* five steps */
+    char *table = table_render(d, &(struct table_style){0});
+    ck_assert_ptr_nonnull(strstr(table, "\nhealth      D: the processor slowed itself down because of heat (2 times; 5 of 5"));
+    ck_assert_ptr_nonnull(strstr(table, "-> connect it to mains"));
+    ck_assert_ptr_nonnull(strstr(table, "marked      5 throttled"));
+    free(table);
+    json_decref(d);
+    r.health = NULL; /* another rank of the node takes the readings */
+    d = record_json(&r);
+    is_unknown(d, "nodes.0.health.series");
+    is_number(d, "nodes.0.health.marks.throttled", 5);
+    json_decref(d);
+    r.judgement = NULL;
+    d = record_json(&r);
+    is_unknown(d, "nodes.0.health");
+    json_decref(d);
+    judge_fini(&judgement);
+}
+END_TEST
+
 START_TEST(interrupted_run)
 {
     fill(2);
@@ -477,6 +565,7 @@ int main(void)
     tcase_add_test(t, one_step);
     tcase_add_test(t, broken_loss);
     tcase_add_test(t, interrupted_run);
+    tcase_add_test(t, health_of_a_node);
     tcase_add_test(t, halves_of_a_run);
     tcase_add_test(t, several_ranks);
     tcase_add_test(t, a_rank_that_could_not_tell);

@@ -138,6 +138,8 @@ at peers wire clear
 at peers communication.transport tcp
 holds 'with a speed-up' awk -v x="$(value peers speedup.measured)" 'BEGIN { print x; exit !(x > 0 && x < 4) }'
 holds 'the processor of the peer' test "$(value peers nodes.1.cpu)" != null
+holds 'its own readings while it trained' test "$(value peers nodes.1.health.sampler.readings)" -ge 2
+holds 'in a series' awk -v t="$(value peers nodes.1.health.series.t_s.1)" 'BEGIN { exit !(t > 0) }'
 quick='--no-baseline --no-floor --steps 2'
 # shellcheck disable=SC2086
 {
