@@ -34,7 +34,7 @@ struct request {
     char folder[PATH_MAX];
     struct predict_source source, partner;
     struct predict_ask ask;
-    struct heat heat;
+    struct heat_path heat;
 };
 
 /* ---- numbers on the command line ---- */

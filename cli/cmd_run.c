@@ -403,9 +403,8 @@ static void tell_stalls(struct job *job)
 /* Marks on steps, and the node's grade. */
 static void judge_steps(struct job *s, bool unsteady)
 {
-    struct judge_known known = {.alone_here = s->ranks.here == 1,
-                                .unsteady = unsteady,
-                                .stall_limit_s = record_stalls(&s->run).limit_s};
+    struct judge_known known = {
+        .alone_here = s->ranks.here == 1, .unsteady = unsteady, .stall_limit_s = record_stalls(&s->run).limit_s};
     struct err unjudged;
     s->judged = judge_run(&s->judgement, &s->run, s->watches ? &s->health : NULL, &known, &unjudged) == 0;
     if (s->judged && s->judgement.count[MARK_SUSPENDED] > 0)

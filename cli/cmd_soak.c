@@ -35,11 +35,11 @@ static void tell_finding(char *text, size_t size, const struct drift *d)
     table_seconds(w.span, sizeof w.span, d->duration_s);
     table_seconds(w.at, sizeof w.at, d->jump_at_s);
     if (d->shape == DRIFT_NONE)
-        snprintf(text, size, "no drift seen over %s (%d steps of %s); a change of %.1f %% would have been", w.span, d->n,
-                 w.first, 100 * d->smallest);
+        snprintf(text, size, "no drift seen over %s (%d steps of %s); a change of %.1f %% would have been", w.span,
+                 d->n, w.first, 100 * d->smallest);
     else if (d->shape == DRIFT_JUMP)
-        snprintf(text, size, "a step took %s at first and %s from %s on: %+.1f %% over %s", w.first, w.last, w.at, change,
-                 w.span);
+        snprintf(text, size, "a step took %s at first and %s from %s on: %+.1f %% over %s", w.first, w.last, w.at,
+                 change, w.span);
     else
         snprintf(text, size, "a step took %s at first and %s after %s: %+.1f %%", w.first, w.last, w.span, change);
 }
@@ -76,7 +76,7 @@ static void tell_cause(char *text, size_t size, const struct drift *d, const str
 
 static json_t *trajectory_json(const struct drift *d)
 {
-    struct heat heat;
+    struct heat_path heat;
     json_t *list = json_array();
     drift_trajectory(d, &heat);
     for (int i = 0; i < heat.n; i++)
@@ -152,8 +152,9 @@ int cmd_soak(const struct invocation *in)
 {
     static const struct run_kind kind = {
         .options = OPTIONS_SOAK,
-        .purpose = "Holds the load of training for some minutes and says how the time of a step drifts with heat. What it "
-                   "saves, predict --soak takes.\n",
+        .purpose =
+            "Holds the load of training for some minutes and says how the time of a step drifts with heat. What it "
+            "saves, predict --soak takes.\n",
         .name = "soak",
         .settle = settle,
         .add = add};

@@ -7,14 +7,14 @@
 
 #include "cli/judge.h"
 
-#define MANY_STEPS 0.05   /* marked steps: D from here on */
-#define QUOTA_SHARE 0.01  /* of the run's time: D */
-#define STOLEN_SOME 0.02  /* of the threads' time: C */
-#define STOLEN_MUCH 0.10  /* D */
-#define CROWD_SOME 0.25   /* CPUs: C */
-#define CROWD_MUCH 0.25   /* of the threads: D */
-#define SPREAD_SOME 0.03  /* sigma / median: B */
-#define SPREAD_MUCH 0.10  /* C */
+#define MANY_STEPS 0.05  /* marked steps: D from here on */
+#define QUOTA_SHARE 0.01 /* of the run's time: D */
+#define STOLEN_SOME 0.02 /* of the threads' time: C */
+#define STOLEN_MUCH 0.10 /* D */
+#define CROWD_SOME 0.25  /* CPUs: C */
+#define CROWD_MUCH 0.25  /* of the threads: D */
+#define SPREAD_SOME 0.03 /* sigma / median: B */
+#define SPREAD_MUCH 0.10 /* C */
 
 __attribute__((format(printf, 4, 5))) static void find(struct judgement *j, char grade, const char *remedy,
                                                        const char *fmt, ...)
@@ -65,7 +65,8 @@ static void judge_others(struct judgement *j, const struct run *run, const struc
     double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
     double quota = grown(health, HEALTH_QUOTA_PERIODS), quota_s = grown(health, HEALTH_QUOTA_S);
     if (quota > 0)
-        find(j, quota_s > QUOTA_SHARE * seconds ? 'D' : 'C', "raise the CPU quota of its control group, or take fewer threads",
+        find(j, quota_s > QUOTA_SHARE * seconds ? 'D' : 'C',
+             "raise the CPU quota of its control group, or take fewer threads",
              "the CPU quota held it back in %.0f periods", quota);
     double stolen = grown(health, HEALTH_STOLEN_S) / (seconds * run->options.threads);
     if (stolen > STOLEN_SOME)

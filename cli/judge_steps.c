@@ -5,21 +5,19 @@
 
 #include "cli/judge.h"
 
-const char *const judge_mark_names[JUDGE_MARKS] = {[MARK_THROTTLED] = "throttled",
-                                                   [MARK_STALLED] = "stalled",
-                                                   [MARK_NOISY] = "noisy",
-                                                   [MARK_SUSPENDED] = "suspended"};
+const char *const judge_mark_names[JUDGE_MARKS] = {
+    [MARK_THROTTLED] = "throttled", [MARK_STALLED] = "stalled", [MARK_NOISY] = "noisy", [MARK_SUSPENDED] = "suspended"};
 
 enum { NEIGHBOURS = 5, WINDOW = 5 }; /* steps on either side; steps whose median is compared */
 
-#define SLEPT_S 0.1        /* two clocks read one after the other differ by microseconds */
-#define NOISY_SHARE 0.05   /* longer than its neighbours, at least, */
-#define NOISY_SIGMAS 4.0   /* and by so many standard deviations */
-#define STOLEN_SHARE 0.02  /* of the threads' time */
-#define CROWDED_CPUS 0.25  /* beyond those that are free */
-#define CLOCK_SHARE 0.90   /* of the clock's usual upper value */
-#define CLOCK_SLOWER 1.05  /* and the step took so many times the median */
-#define STEADY_SHARE 0.02  /* of the second half's median */
+#define SLEPT_S 0.1       /* two clocks read one after the other differ by microseconds */
+#define NOISY_SHARE 0.05  /* longer than its neighbours, at least, */
+#define NOISY_SIGMAS 4.0  /* and by so many standard deviations */
+#define STOLEN_SHARE 0.02 /* of the threads' time */
+#define CROWDED_CPUS 0.25 /* beyond those that are free */
+#define CLOCK_SHARE 0.90  /* of the clock's usual upper value */
+#define CLOCK_SLOWER 1.05 /* and the step took so many times the median */
+#define STEADY_SHARE 0.02 /* of the second half's median */
 #define SIGMA_OF_MAD 1.4826
 #define ERROR_OF_MEDIAN 1.2533 /* x sigma / sqrt(n), of normal samples */
 
@@ -52,8 +50,9 @@ static void mark_stalled(struct judgement *j, const struct run *run, double limi
     }
 }
 
-/* Against the median of its neighbours and not of the run, so that drift makes no noise. */
-static void mark_outliers(struct judgement *j, const struct run *run, double *excess, double *scratch)
+/* Against the median of its neighbours and not of the run, so that drift makes no noise. Returns a step's standard deviation,
+ * relative. */
+static double mark_outliers(struct judgement *j, const struct run *run, double *excess, double *scratch)
 {
     int n = j->n;
     for (int i = 0; i < n; i++) {
@@ -66,6 +65,7 @@ static void mark_outliers(struct judgement *j, const struct run *run, double *ex
     for (int i = 0; i < n && n >= JUDGE_STEPS_MIN; i++)
         if (excess[i] > fmax(NOISY_SHARE, NOISY_SIGMAS * sigma) && !(j->mark[i] & 1u << MARK_STALLED))
             mark(j, i, MARK_NOISY);
+    return sigma;
 }
 
 /* ---- by the node's readings ---- */
@@ -140,7 +140,7 @@ static void mark_by_readings(struct judgement *j, const struct run *run, const s
 
 /* The first step, in the first half, from which on every window of steps has the median of the second half: within a share
  * of it, or what windows of so many steps differ by anyway. */
-static void find_steady(struct judgement *j, const struct run *run, double *work, double *scratch)
+static void find_steady(struct judgement *j, const struct run *run, double sigma, double *work, double *scratch)
 {
     int n = j->n, half = n / 2;
     j->steady_from = -1;
@@ -151,7 +151,7 @@ static void find_steady(struct judgement *j, const struct run *run, double *work
     for (int i = 0; i < n; i++)
         work[i] = judge_work_s(run, i);
     struct summary end = stats_summary(work + n - half, (size_t)half, scratch);
-    double apart = fmax(STEADY_SHARE * end.median, 3 * ERROR_OF_MEDIAN * SIGMA_OF_MAD * end.mad / sqrt(WINDOW));
+    double apart = fmax(STEADY_SHARE * end.median, 3 * ERROR_OF_MEDIAN * sigma * end.median / sqrt(WINDOW));
     int from = half + 1;
     for (int i = half; i >= 0; i--) {
         memcpy(scratch, work + i, WINDOW * sizeof *scratch);
@@ -177,13 +177,13 @@ int judge_run(struct judgement *j, const struct run *run, const struct health *h
         return err_set(e, ERR_MEMORY, "no memory to judge %d steps", run->n);
     }
     mark_stalled(j, run, known->stall_limit_s);
-    mark_outliers(j, run, excess, scratch);
+    double sigma = mark_outliers(j, run, excess, scratch);
     for (int i = 0; i < run->n; i++)
         excess[i] = judge_work_s(run, i);
     double median_s = stats_summary(excess, (size_t)run->n, scratch).median;
     if (health && health->n >= 2 && run->n > 0)
         mark_by_readings(j, run, health, known, median_s);
-    find_steady(j, run, excess, scratch);
+    find_steady(j, run, sigma, excess, scratch);
     judge_node(j, run, health, known);
     free(excess);
     return 0;

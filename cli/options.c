@@ -24,7 +24,14 @@ enum { R = OPTIONS_RUN, P = OPTIONS_PROBE, I = OPTIONS_INFO };
 
 #define AT(member) offsetof(struct options, member)
 
-enum { S = OPTIONS_SERVE, Q = OPTIONS_PEERS, T = OPTIONS_PREDICT, L = OPTIONS_LINK, TR = OPTIONS_TRACE, K = OPTIONS_SOAK };
+enum {
+    S = OPTIONS_SERVE,
+    Q = OPTIONS_PEERS,
+    T = OPTIONS_PREDICT,
+    L = OPTIONS_LINK,
+    TR = OPTIONS_TRACE,
+    K = OPTIONS_SOAK
+};
 
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
@@ -74,7 +81,8 @@ static const struct row {
     {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I | K, NETWORK, "tokens per sequence (default: the model's own)"},
     {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R | K, NETWORK, "micro-batches per update (default 1)"},
     {"lr", "X", REAL, AT(run.lr), 0, 1000, R | K, NETWORK, "learning rate (default: the model's own)"},
-    {"clip", "X", REAL, AT(run.clip), 0, 1e9, R | K, NETWORK, "largest norm of the gradient, 0 for no limit (default 0)"},
+    {"clip", "X", REAL, AT(run.clip), 0, 1e9, R | K, NETWORK,
+     "largest norm of the gradient, 0 for no limit (default 0)"},
     {"dtype", "TYPE", TEXT, AT(dtype), 0, 0, R | K, NETWORK, "number format: fp32"},
     {"seed", "N", U64, AT(run.seed), 0, 0, L, DURATION, "of the order in which things are measured (default 1)"},
     {"seed", "N", U64, AT(run.seed), 0, 0, R | K, NETWORK, "of initial weights and data order (default 1)"},

@@ -32,8 +32,8 @@ enum options_of {
 
 /* What is to be predicted. */
 struct predict_options {
-    const char *model, *nodes, *link, *rtt, *link_run, *what_if, *step_s, *overlap, *partner, *profile,
-        *heat, *soak; /* NULL: not given */
+    const char *model, *nodes, *link, *rtt, *link_run, *what_if, *step_s, *overlap, *partner, *profile, *heat,
+        *soak;    /* NULL: not given */
     double bytes; /* NaN: not given */
     double target;
     int goal_steps; /* 0: not given */

@@ -82,8 +82,8 @@ static bool visit(void *ctx, const char *path, const json_t *d)
     const struct run *run = s->run;
     const json_t *m = json_object_get(d, "model"), *node = json_array_get(json_object_get(d, "nodes"), 0);
     const char *name = json_string_value(json_object_get(m, "name"));
-    if (json_object_get(d, "kind") || !is(d, "world", 1) || !name || strcmp(name, run->spec.name) != 0 || !is(m, "batch", run->net.B) ||
-        !is(m, "seq", run->net.T) || !is(m, "accum", run->options.accum) ||
+    if (json_object_get(d, "kind") || !is(d, "world", 1) || !name || strcmp(name, run->spec.name) != 0 ||
+        !is(m, "batch", run->net.B) || !is(m, "seq", run->net.T) || !is(m, "accum", run->options.accum) ||
         !is(node, "threads", run->options.threads) || json_array_size(json_object_get(d, "samples")) == 0)
         return true;
     snprintf(s->path, sizeof s->path, "%s", path);

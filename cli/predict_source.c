@@ -429,12 +429,12 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
     return 0;
 }
 
-int predict_source_soak(struct heat *heat, const json_t *document, const char *path, struct err *e)
+int predict_source_soak(struct heat_path *heat, const json_t *document, const char *path, struct err *e)
 {
     const json_t *soak = json_object_get(document, "soak"), *list = json_object_get(soak, "trajectory");
     const char *why = json_string_value(json_object_get(json_object_get(document, "reasons"), "soak"));
     size_t n = json_array_size(list);
-    *heat = (struct heat){0};
+    *heat = (struct heat_path){0};
     if (soak && !json_is_object(soak))
         return err_set(e, ERR_DATA, "%.200s: the soak found nothing: %.160s", path, why ? why : "no reason is given");
     if (n == 0)

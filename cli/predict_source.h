@@ -58,6 +58,6 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
                         struct err *e);
 
 /* A document of the soak command: how many times longer a step takes as time goes on. */
-int predict_source_soak(struct heat *heat, const json_t *document, const char *path, struct err *e);
+int predict_source_soak(struct heat_path *heat, const json_t *document, const char *path, struct err *e);
 
 #endif

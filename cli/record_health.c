@@ -13,9 +13,9 @@ enum { LISTED_MAX = 50 }; /* steps of a kind: a message between nodes has room f
 
 /* As many digits as a reading has: a whole clock in hertz, a thousandth of a degree, a millisecond. */
 static const double resolution[HEALTH_COLUMNS] = {
-    [HEALTH_CLOCK_HZ] = 1e3,      [HEALTH_CPU_DEGC] = 1e-3,    [HEALTH_POWER_W] = 1e-3,       [HEALTH_ENERGY_J] = 1e-3,
-    [HEALTH_CORE_EVENTS] = 1,     [HEALTH_PACKAGE_EVENTS] = 1, [HEALTH_QUOTA_PERIODS] = 1,    [HEALTH_QUOTA_S] = 1e-3,
-    [HEALTH_STOLEN_S] = 1e-2,     [HEALTH_SUSPENDED_S] = 1e-2, [HEALTH_RUNNING] = 1,          [HEALTH_OTHER_CPUS] = 1e-2,
+    [HEALTH_CLOCK_HZ] = 1e3,      [HEALTH_CPU_DEGC] = 1e-3,    [HEALTH_POWER_W] = 1e-3,    [HEALTH_ENERGY_J] = 1e-3,
+    [HEALTH_CORE_EVENTS] = 1,     [HEALTH_PACKAGE_EVENTS] = 1, [HEALTH_QUOTA_PERIODS] = 1, [HEALTH_QUOTA_S] = 1e-3,
+    [HEALTH_STOLEN_S] = 1e-2,     [HEALTH_SUSPENDED_S] = 1e-2, [HEALTH_RUNNING] = 1,       [HEALTH_OTHER_CPUS] = 1e-2,
     [HEALTH_BATTERY_PERCENT] = 1, [HEALTH_ON_BATTERY] = 1};
 
 /* The decimal nearest to a multiple of the resolution, not the product with it: 0.003 and not 0.0030000000000000001. */

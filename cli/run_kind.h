@@ -13,9 +13,9 @@
 
 struct run_kind {
     enum options_of options;
-    const char *purpose;                /* for --help */
-    const char *name;                   /* of the file, and "kind" of the document; NULL: an ordinary run */
-    void (*settle)(struct options *o);  /* after parsing; NULL: nothing */
+    const char *purpose;               /* for --help */
+    const char *name;                  /* of the file, and "kind" of the document; NULL: an ordinary run */
+    void (*settle)(struct options *o); /* after parsing; NULL: nothing */
     /* Adds to the document of a run that has steps; health NULL: no readings. NULL: nothing. */
     int (*add)(json_t *d, const struct run *run, const struct health *health, uint64_t start_ns, struct err *e);
 };

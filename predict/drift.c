@@ -8,7 +8,7 @@
 #include "predict/drift.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/stats.h"
@@ -216,10 +216,10 @@ void drift_fit(struct drift *d, const double *at_s, const double *step_s, int n)
     d->smallest = smallest_s / d->first_s;
 }
 
-void drift_trajectory(const struct drift *d, struct heat *heat)
+void drift_trajectory(const struct drift *d, struct heat_path *heat)
 {
     double first = d->first_s;
-    *heat = (struct heat){0};
+    *heat = (struct heat_path){0};
     if (!d->known)
         return;
     if (d->shape == DRIFT_JUMP) {

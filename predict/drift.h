@@ -20,15 +20,15 @@ extern const char *const drift_shape_names[DRIFT_SHAPES];
 
 struct drift {
     enum drift_shape shape;
-    bool known;           /* enough steps; else only n and blocks are set */
+    bool known; /* enough steps; else only n and blocks are set */
     int n, blocks;
-    double from_s;        /* middle of the first block: what was before is not known apart */
-    double duration_s;    /* from the first step to the end of the last */
-    double noise;         /* one standard deviation of a block about the fit, relative to the first level */
-    double first_s, last_s; /* a step at the start and at the end, by the fit */
-    double jump_at_s;     /* JUMP */
+    double from_s;                    /* middle of the first block: what was before is not known apart */
+    double duration_s;                /* from the first step to the end of the last */
+    double noise;                     /* one standard deviation of a block about the fit, relative to the first level */
+    double first_s, last_s;           /* a step at the start and at the end, by the fit */
+    double jump_at_s;                 /* JUMP */
     double level_s, a_s[2], tau_s[2]; /* level + sum a exp(-t / tau); an unused a is 0 */
-    double smallest;      /* change that would have been seen, relative */
+    double smallest;                  /* change that would have been seen, relative */
 };
 
 /* at_s: instant of each step from the start of the load, ascending; step_s: what it took. */
@@ -38,6 +38,6 @@ void drift_fit(struct drift *d, const double *at_s, const double *step_s, int n)
 double drift_at(const struct drift *d, double time_s);
 
 /* The same as factors to the first level, for predictions: at most HEAT_POINTS_MAX points. */
-void drift_trajectory(const struct drift *d, struct heat *heat);
+void drift_trajectory(const struct drift *d, struct heat_path *heat);
 
 #endif

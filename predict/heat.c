@@ -9,9 +9,9 @@
 static const char form[] =
     "takes TIME:FACTOR,... with ascending times and factors from 0.1 to 100, such as 60s:1.05,600s:1.2";
 
-int heat_parse(struct heat *h, const char *text, struct err *e)
+int heat_parse(struct heat_path *h, const char *text, struct err *e)
 {
-    *h = (struct heat){0};
+    *h = (struct heat_path){0};
     for (const char *at = text; *at;) {
         char item[64], *colon;
         size_t n = strcspn(at, ",");
@@ -33,7 +33,7 @@ int heat_parse(struct heat *h, const char *text, struct err *e)
     return h->n ? 0 : err_set(e, ERR_USAGE, "option --heat %s", form);
 }
 
-double heat_factor(const struct heat *h, double time_s)
+double heat_factor(const struct heat_path *h, double time_s)
 {
     double t0 = 0, f0 = 1;
     for (int i = 0; i < h->n; i++) {

@@ -10,14 +10,14 @@
 
 enum { HEAT_POINTS_MAX = 16 };
 
-struct heat {
+struct heat_path {
     int n;
     double time_s[HEAT_POINTS_MAX], factor[HEAT_POINTS_MAX]; /* 1.2: a step takes 1.2 times as long as at the start */
 };
 
 /* "60s:1.05,600s:1.2": times ascending, factors 0.1 to 100. ERR_USAGE with what is wrong. */
-int heat_parse(struct heat *h, const char *text, struct err *e);
+int heat_parse(struct heat_path *h, const char *text, struct err *e);
 
-double heat_factor(const struct heat *h, double time_s);
+double heat_factor(const struct heat_path *h, double time_s);
 
 #endif

@@ -218,8 +218,9 @@ double health_value(const struct health *health, enum health_column column, int 
         return row->running < 0 ? NAN : row->running;
     case HEALTH_OTHER_CPUS:
         /* ticks are counted apart from this process's time, so a little less than nothing is nothing */
-        return health->probe->root.live && i ? fmax(0, rate(health, i, before->busy_s - before->own_s, row->busy_s - row->own_s))
-                                             : NAN;
+        return health->probe->root.live && i
+                   ? fmax(0, rate(health, i, before->busy_s - before->own_s, row->busy_s - row->own_s))
+                   : NAN;
     case HEALTH_ON_BATTERY:
         return row->source == POWER_UNKNOWN ? NAN : row->source == POWER_BATTERY;
     case HEALTH_BATTERY_PERCENT:
@@ -246,8 +247,9 @@ const char *health_why(const struct health *health, enum health_column column, c
     if (column == HEALTH_POWER_W || column == HEALTH_ENERGY_J) {
         why = reasons_find(reasons, "power.energy");
         why = why ? why : reasons_find(reasons, "power.energy.uj");
-        why = why ? why : "an energy counter could not be followed: unreadable, 0 after an error, or wrapped at an unknown "
-                          "range";
+        why = why ? why
+                  : "an energy counter could not be followed: unreadable, 0 after an error, or wrapped at an unknown "
+                    "range";
         why = health->n < 2 ? "fewer than two readings" : why;
     } else if (column == HEALTH_RUNNING) {
         why = "proc/loadavg cannot be read";

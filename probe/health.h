@@ -61,17 +61,17 @@ void health_take_last(struct health *health, uint64_t at_ns);
 enum health_column {
     HEALTH_CLOCK_HZ,
     HEALTH_CPU_DEGC,
-    HEALTH_POWER_W,        /* since the row before, as all that follow from differences; NaN in the first row */
-    HEALTH_ENERGY_J,       /* since the first row, as are */
-    HEALTH_CORE_EVENTS,    /* these, */
+    HEALTH_POWER_W,     /* since the row before, as all that follow from differences; NaN in the first row */
+    HEALTH_ENERGY_J,    /* since the first row, as are */
+    HEALTH_CORE_EVENTS, /* these, */
     HEALTH_PACKAGE_EVENTS,
     HEALTH_QUOTA_PERIODS,
     HEALTH_QUOTA_S,
     HEALTH_STOLEN_S,
-    HEALTH_SUSPENDED_S,    /* and this */
+    HEALTH_SUSPENDED_S, /* and this */
     HEALTH_RUNNING,
-    HEALTH_OTHER_CPUS,     /* processors that other processes used: busy time less this process's, since the row before */
-    HEALTH_ON_BATTERY,     /* 1 or 0 */
+    HEALTH_OTHER_CPUS, /* processors that other processes used: busy time less this process's, since the row before */
+    HEALTH_ON_BATTERY, /* 1 or 0 */
     HEALTH_BATTERY_PERCENT,
     HEALTH_COLUMNS
 };

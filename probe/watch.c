@@ -30,7 +30,7 @@ static void find_place(struct watch *watch, int places)
         if (probe->topology.core_of[cpu[i]] >= 0)
             cpus_add(&cores, probe->topology.core_of[cpu[i]]);
     }
-    for (int c = cpus_next(usable, -1); bound && c >= 0; c = cpus_next(usable, c)) {
+    for (int c = cpus_next(usable, -1); bound && c >= 0 && c < CPUS_MAX; c = cpus_next(usable, c)) {
         if (cpus_has(&taken, c))
             continue;
         cpus_add(&beside, c);

@@ -83,10 +83,16 @@ static void trajectory(struct table_page *p, const json_t *list)
 static void soak(struct table_page *p)
 {
     const json_t *s = table_at(p->d, "soak", NULL);
-    if (!json_is_object(s))
+    const char *why = json_string_value(table_at(p->d, "reasons", "soak", NULL));
+    if (!json_is_object(s) && !(json_is_null(s) && why))
         return;
     fprintf(p->f, "\n");
     table_label(p, "soak");
+    if (!json_is_object(s)) {
+        table_put(p, why);
+        fprintf(p->f, "\n");
+        return;
+    }
     table_put(p, json_string_value(table_at(s, "finding", NULL)));
     fprintf(p->f, "\n");
     if (json_is_true(table_at(s, "drift_seen", NULL)))

@@ -79,7 +79,7 @@ START_TEST(a_jump)
     is_about(d.first_s, 0.5, 0.01);
     is_about(d.last_s, 0.6, 0.01);
     is_about(d.jump_at_s, 300, 0.04); /* a block is ten seconds */
-    struct heat heat;
+    struct heat_path heat;
     drift_trajectory(&d, &heat);
     is_about(heat_factor(&heat, 100), 1.0, 1e-9);
     is_about(heat_factor(&heat, 290), 1.0, 0.01);
@@ -106,7 +106,7 @@ START_TEST(two_exponentials)
     ck_assert_msg(d.shape == DRIFT_TWO_EXPONENTIALS, "%s", drift_shape_names[d.shape]);
     for (double t = 12; t < 1200; t *= 1.5)
         is_about(drift_at(&d, t), boost_and_warm(t), 0.01);
-    struct heat heat;
+    struct heat_path heat;
     drift_trajectory(&d, &heat);
     ck_assert_int_le(heat.n, HEAT_POINTS_MAX);
     for (int i = 0; i < heat.n; i++) {

@@ -310,8 +310,7 @@ START_TEST(long_series_are_thinned)
         ck_assert_double_eq(value(HEALTH_CORE_EVENTS, i), (double)health.row[i].at_ns / SECOND);
     }
     for (int i = 2; i < health.n - 1; i++) /* evenly spaced, but for the last */
-        ck_assert_uint_eq(health.row[i].at_ns - health.row[i - 1].at_ns,
-                          (uint64_t)health.every * SECOND);
+        ck_assert_uint_eq(health.row[i].at_ns - health.row[i - 1].at_ns, (uint64_t)health.every * SECOND);
 }
 END_TEST
 

@@ -29,7 +29,8 @@ static void fill(int steps)
     run.sample = samples;
     run.n = steps;
     for (int i = 0; i < steps; i++)
-        samples[i] = (struct run_sample){.step_s = 0.8 + 0.001 * (i % 3), .start_ns = (uint64_t)i * SECOND + SECOND / 10};
+        samples[i] =
+            (struct run_sample){.step_s = 0.8 + 0.001 * (i % 3), .start_ns = (uint64_t)i * SECOND + SECOND / 10};
     probe.online_cpus = 2;
     probe.root.live = true;
     strcpy(probe.frequency.current_source, "cpufreq/scaling_cur_freq");

@@ -527,7 +527,7 @@ END_TEST
 /* Straight lines from (0, 1) on, level after the last point. */
 START_TEST(heat)
 {
-    struct heat h;
+    struct heat_path h;
     struct err e = {0};
     ck_assert(heat_parse(&h, "60s:1.1,600s:1.4", &e) == 0);
     ck_assert(heat_factor(&h, 0) == 1);

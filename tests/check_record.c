@@ -331,7 +331,8 @@ START_TEST(health_of_a_node)
     is_text(d, "nodes.0.health.findings.1.grade", "C");
     is_unknown(d, "nodes.0.health.steady"); /* five steps */
     char *table = table_render(d, &(struct table_style){0});
-    ck_assert_ptr_nonnull(strstr(table, "\nhealth      D: the processor slowed itself down because of heat (2 times; 5 of 5"));
+    ck_assert_ptr_nonnull(
+        strstr(table, "\nhealth      D: the processor slowed itself down because of heat (2 times; 5 of 5"));
     ck_assert_ptr_nonnull(strstr(table, "-> connect it to mains"));
     ck_assert_ptr_nonnull(strstr(table, "marked      5 throttled"));
     free(table);
