@@ -33,7 +33,7 @@ struct predict_ask {
     const char *what_if;                   /* NULL: none */
     double target;                         /* speed-up of the inverse answers; 1: break-even */
     long goal_steps;                       /* 0: none */
-    const struct heat_path *heat;               /* NULL: none */
+    const struct heat_path *heat;          /* NULL: none */
     uint64_t seed;
     int optimizer_by_bucket; /* 1 yes, -1 no, 0: as a run with this schedule does */
     bool brief;              /* nodes only: no inverse answers, changes, curve, variance */

@@ -26,8 +26,13 @@ value()
 cp -r "$TOP_SRCDIR/tests/fixtures/machines/laptop" tree
 chmod -R u+w tree
 cpus=tree/sys/devices/system/cpu
+rm -f err
 (
-    sleep 1
+    for _ in $(seq 600); do # the plan is told when the machine has been looked at
+        ! grep -q '^plan' err 2>/dev/null || break
+        sleep 0.1
+    done
+    sleep 2
     rm tree/sys/class/hwmon/hwmon1/temp1_input
     for count in 1240 1250 1260 1270; do
         echo $count >$cpus/cpu0/thermal_throttle/core_throttle_count.new
@@ -35,12 +40,12 @@ cpus=tree/sys/devices/system/cpu
         sleep 0.7
     done
 ) &
-train laptop --sysroot tree --time 6
+train laptop --sysroot tree --time 9
 wait $!
 health=nodes.0.health
 is 'the clock has a source' "$(value laptop $health.clock_source)" cpufreq/scaling_cur_freq
 is 'the sensor that stands for the processor' "$(value laptop $health.temperature_sensors.0)" 'coretemp Package id 0'
-is 'it was at 72 degrees' "$(value laptop $health.series.cpu_degc.0)" 72
+is 'it was at 72 degrees' "$(value laptop $health.series.cpu_degc.0)" 72.0
 is 'and vanished' "$(value laptop $health.vanished.0.column)" cpu_degc
 readings=$(value laptop $health.sampler.readings)
 last=$((readings - 1))
@@ -67,13 +72,13 @@ holds 'and what to do' grep -q -- '-> connect it to mains' table
 mkdir -p bare/proc/self bare/sys/devices/system/cpu
 echo 'Cpus_allowed_list: 0' >bare/proc/self/status
 echo 0 >bare/sys/devices/system/cpu/online
-train bare --sysroot bare --steps 6
+train blind --sysroot bare --steps 6
 for column in clock_hz cpu_degc package_w package_j core_heat_events throttled_periods running_threads on_battery; do
-    is "$column is null" "$(value bare $health.series.$column)" null
-    holds "$column: there is a reason" grep -q "\"nodes\[0\].health.series.$column\": \"[a-z]" bare
+    is "$column is null" "$(value blind $health.series.$column)" null
+    holds "$column: there is a reason" grep -q "\"nodes\[0\].health.series.$column\": \"[a-z]" blind
 done
-is 'nothing vanished' "$(value bare $health.vanished)" 0
-grade=$(value bare $health.grade)
+is 'nothing vanished' "$(value blind $health.vanished)" 0
+grade=$(value blind $health.grade)
 holds "who cannot see gives no A ($grade)" expr "$grade" : '[BCD]$'
 
 # --- this machine ---
@@ -101,7 +106,7 @@ if [ "$busy" = 0 ]; then
     cpu=$(taskset -pc $$ | sed 's/.*[:,-] *//')
     (
         sleep 6
-        for i in 1 2 3; do timeout 7 taskset -c "$cpu" sh -c 'while :; do :; done' & done
+        for _ in 1 2 3; do timeout 7 taskset -c "$cpu" sh -c 'while :; do :; done' & done
         wait
     ) &
     status=0

@@ -29,7 +29,7 @@ status=0
 is 'a soak of six seconds' $status 0
 is 'is a document of its own kind' "$(value soak.json kind)" soak
 is 'trains without floor passes' "$(value soak.json floor.n)" 0
-is 'for so long' "$(value soak.json plan.time_s)" 6
+is 'for so long' "$(value soak.json plan.time_s)" 6.0
 saved=$(value soak.json saved)
 holds 'its file is named so' expr "$saved" : '.*Z-soak.json$'
 if [ "$(value soak.json soak)" = null ]; then # on a machine that is too slow for twenty steps
