@@ -39,5 +39,6 @@ int cmd_link(const struct invocation *in);
 int cmd_peers(const struct invocation *in);
 int cmd_soak(const struct invocation *in);
 int cmd_trace(const struct invocation *in);
+int cmd_report(const struct invocation *in);
 
 #endif

@@ -8,7 +8,7 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/node.c cli/node.h \
 	cli/peers.c cli/peers.h \
 	cli/work.h cli/work_check.c cli/work_link.c cli/work_train.c \
-	cli/cmd_run.c cli/cmd_soak.c cli/cmd_trace.c cli/run_kind.h \
+	cli/cmd_run.c cli/cmd_report.c cli/cmd_soak.c cli/cmd_trace.c cli/run_kind.h \
 	cli/launched.c cli/launched.h \
 	cli/compute.c cli/compute.h \
 	cli/options.c cli/options.h \
@@ -17,4 +17,4 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/ranks.c cli/ranks.h \
 	cli/record.c cli/record.h cli/record_parts.h cli/judge.h cli/judge_node.c cli/judge_steps.c cli/record_arithmetic.c cli/record_health.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c
 # made before anything else by make and make check, but not by make ddpbench
-cli/output.$(OBJEXT): version.h
+cli/output.$(OBJEXT) cli/cmd_report.$(OBJEXT): version.h

@@ -22,6 +22,7 @@ const struct command commands[] = {
     {"serve", cmd_serve, "wait for another node and work with it"},
     {"link", cmd_link, "one link between two nodes: latency, rates, what they cost, how computing slows beside it"},
     {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget"},
+    {"report", cmd_report, "a saved result as a page with figures, in the terminal, or as CSV, Markdown and others"},
     {"trace", cmd_trace, "what every rank did when, of a saved run, for a trace viewer"},
     {NULL, NULL, NULL},
 };

@@ -30,6 +30,7 @@ enum {
     T = OPTIONS_PREDICT,
     L = OPTIONS_LINK,
     TR = OPTIONS_TRACE,
+    RE = OPTIONS_REPORT,
     K = OPTIONS_SOAK
 };
 
@@ -181,15 +182,24 @@ static const struct row {
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OUTPUT,
      "print one JSON document instead of a table"},
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K, OUTPUT,
+    {"output", "DIR", TEXT, AT(output), 0, 0, RE, OUTPUT,
+     "folder of the page and its figures; with --format and --plot term the file to write instead of printing"},
+    {"format", "NAME", TEXT, AT(report.format), 0, 0, RE, OUTPUT,
+     "html (default): the page; md, csv, json, jsonl or openmetrics: the fields, on standard output"},
+    {"plot", "HOW", TEXT, AT(report.plot), 0, 0, RE, OUTPUT,
+     "svg (default): figures in the page and beside it; png: these too, in pixels; term: figures in the terminal, no "
+     "page; none: scripts and data only"},
+    {"plot-timeout", "S", REAL, AT(report.deadline_s), 0.1, 3600, RE, OUTPUT,
+     "give gnuplot up after S seconds; the page is there without its pictures (default 20)"},
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K | RE, OUTPUT,
      "where results are (default: ./results if it is there and writable, else the XDG data folder)"},
     {"label", "TEXT", TEXT, AT(label), 0, 0, R | L | K, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OTHER, "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OTHER, "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
@@ -247,6 +257,7 @@ static const struct options defaults = {
     .port = PEER_PORT,
     .peer_timeout_s = 20,
     .predict = {.bytes = NAN, .target = 1},
+    .report = {.format = "html", .plot = "svg", .deadline_s = 20},
     .survey = {.duration_s = NAN, .warmup_s = NAN, .window_s = NAN, .compute = true, .alter = -1},
 };
 

@@ -27,6 +27,7 @@ enum options_of {
     OPTIONS_LINK = 64,
     OPTIONS_PREDICT = 128,
     OPTIONS_TRACE = 1024,
+    OPTIONS_REPORT = 2048,
     OPTIONS_SOAK = 16384
 };
 
@@ -38,6 +39,12 @@ struct predict_options {
     double target;
     int goal_steps; /* 0: not given */
     bool score;
+};
+
+/* What a report is made into. */
+struct report_options {
+    const char *format, *plot;
+    double deadline_s; /* of gnuplot */
 };
 
 /* How a link is measured. */
@@ -71,7 +78,8 @@ struct options {
     double peer_timeout_s;
     struct predict_options predict;
     struct link_wishes survey;
-    const char *output;   /* trace; NULL: not given */
+    const char *output; /* trace, report; NULL: not given */
+    struct report_options report;
     bool encrypt, clear;  /* gradients of peers */
     bool require_encrypt; /* serve */
     bool key_stdin;       /* serve */

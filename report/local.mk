@@ -1,7 +1,20 @@
 libddpbench_a_SOURCES += \
+	report/advice.c report/advice.h \
+	report/bundle.c report/bundle.h \
+	report/clean.c report/clean.h \
+	report/export.c report/export.h \
+	report/fields.c report/fields.h \
+	report/gnuplot.c report/gnuplot.h \
+	report/outlook.c report/outlook.h \
+	report/page.c report/page.h report/page_style.h \
+	report/plot.c report/plot.h report/plot_pen.h \
+	report/plot_buckets.c report/plot_health.c report/plot_link.c report/plot_outlook.c report/plot_step.c \
 	report/runs.c report/runs.h \
 	report/store.c report/store.h \
+	report/svg.c report/svg.h \
 	report/table_predict.c report/table_predict.h report/table_score.c \
 	report/table.c report/table.h report/table_parts.h report/table_link.c report/table_link.h report/table_health.c report/table_ranks.c \
-	report/trace.c report/trace.h
+	report/term.c report/term.h \
+	report/trace.c report/trace.h \
+	report/verdict.c report/verdict.h
 EXTRA_DIST += results/README.md

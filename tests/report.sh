@@ -1,0 +1,229 @@
+# Reports from outside: of every kind of document a page that holds the document's numbers, whatever gnuplot does; hostile and broken
+# documents; formats.
+# shellcheck disable=SC2016,SC2094,SC2238 # scripts in quotes are for other shells; files have short names
+. "$TOP_SRCDIR/tests/lib.sh"
+
+json_at="$(dirname "$DDPBENCH")/tests/json_at"
+[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
+cd "$scratch" || exit 99
+export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+
+# report ARGUMENT... - its status in $status
+report()
+{
+    status=0
+    "$DDPBENCH" report "$@" >out 2>err || status=$?
+}
+
+refused()
+{
+    code=$1 pattern=$2
+    shift 2
+    report "$@"
+    is "status of: $*" $status "$code"
+    is 'one sentence' "$(wc -l <err)" 1
+    holds "which says: $pattern" grep -q -- "$pattern" err
+}
+
+"$DDPBENCH" --spawn 2 --seq 32 --batch 1 --warmup 1 --steps 6 --threads 1 --results-dir saved --json >two 2>err ||
+    skip_all 'a run of two ranks failed'
+"$DDPBENCH" --model linear-10x2 --steps 4 --threads 1 --results-dir saved --json >one 2>err || skip_all 'a run of one node failed'
+"$DDPBENCH" predict one --nodes 1-4 --json --results-dir saved >foretold 2>err || skip_all 'a prediction failed'
+
+# --- the page, and that its numbers are the document's ---
+# same PAGE DOCUMENT - every number of the page stands in the document under its path, digit by digit, and what is shown is it to four
+# digits
+same()
+{
+    grep -o '<span data-value="[^"]*" data-path="[^"]*">[^<]*' "$1" | sed 's/<span data-value="//; s/" data-path="/\t/; s/">/\t/' >numbers
+    holds "$1 has numbers" test "$(wc -l <numbers)" -gt "$3"
+    tab=$(printf '\t')
+    while IFS=$tab read -r value path _; do
+        at=$("$json_at" "$2" "$(printf '%s' "$path" | sed 's/\[\([0-9]*\)\]/.\1/g')")
+        [ "$at" = "$value" ] || echo "$path: $value, but the document has $at"
+    done <numbers >differ
+    is "$1: numbers are the document's" "$(cat differ)" ''
+    awk -F '\t' '
+        BEGIN {
+            unit["s"] = 1; unit["ms"] = 1e-3; unit["µs"] = 1e-6; unit["B"] = 1; unit["kB"] = 1e3; unit["MB"] = 1e6
+            unit["GB"] = 1e9; unit["Mbit/s"] = 1e6 / 8; unit["Gbit/s"] = 1e9 / 8; unit["GFLOP/s"] = 1e9; unit[""] = 1
+        }
+        {
+            split($3, part, " ")
+            off = part[1] * unit[part[2]] - $1
+            if (off < 0) off = -off
+            size = $1 < 0 ? -$1 : $1
+            if (!(part[2] in unit) || off > 0.0006 * size + 1e-9) print $0
+        }' numbers >rounded
+    is "$1: what is shown is what is meant" "$(cat rounded)" ''
+}
+
+# figures PAGE N - so many pictures are in it, and nothing from outside
+figures()
+{
+    is "$1: pictures" "$(grep -c '<div class="plot"><svg' "$1")" "$2"
+    holds "$1: no script, nothing from outside" sh -c '! grep -Eiq "<script|<link|<img|<iframe|@import|url\(http|src=| on[a-z]+=|href=\"[^#]" "$1"' sh "$1"
+    holds "$1: says so to the browser" grep -q "Content-Security-Policy\" content=\"default-src 'none'" "$1"
+    is "$1: names are unique" "$(grep -o ' id="[^"]*"' "$1" | sort | uniq -d)" ''
+    if command -v tidy >/dev/null 2>&1; then
+        tidy -q -e "$1" 2>said
+        holds "$1: tidy finds no fault" test $? -eq 0
+        grep -q . said && sed 's/^/# /' said
+    else
+        skip "$1: tidy" 'not installed'
+    fi
+}
+
+drawn=0
+if gnuplot -d -e "set terminal svg" >/dev/null 2>&1; then
+    drawn=1
+fi
+report two -o two.d
+is 'two ranks' "$status $(cat out)" '0 report      two.d/report.html, of two'
+same two.d/report.html two 40
+for figure in breakdown buckets scaling bandwidth health distribution layers; do
+    holds "$figure: script and data" test -s two.d/$figure.gp -a -s two.d/$figure.dat
+done
+holds 'numbers with a point' sh -c '! grep -E "[0-9],[0-9]" two.d/*.dat'
+if [ $drawn -eq 1 ]; then
+    is 'no warning' "$(cat err)" ''
+    figures two.d/report.html 7
+    holds 'a script draws by itself' sh -c 'cd two.d && rm scaling.svg && gnuplot scaling.gp && grep -q "</svg>" scaling.svg'
+    report two -o png.d --plot png --json
+    is 'pictures in pixels' "$status $(head -c 8 png.d/breakdown.png | od -An -tx1 | tr -d ' \n')" '0 89504e470d0a1a0a'
+    is 'told as JSON' "$("$json_at" out saved) $("$json_at" out figures.0.png)" 'png.d/report.html true'
+else
+    skip 'pictures' 'no gnuplot here'
+fi
+report one --results-dir saved
+is 'one node' "$status $(cat out)" '0 report      saved/one-report/report.html, of one'
+same saved/one-report/report.html one 15
+[ $drawn -eq 0 ] || figures saved/one-report/report.html 6
+holds 'no bucket of one rank' grep -q 'no data: one rank communicates with nobody' saved/one-report/report.html
+report last --results-dir saved --plot none
+is 'the newest' $status 0
+report foretold -o foretold.d
+is 'a prediction' $status 0
+same foretold.d/report.html foretold 20
+[ $drawn -eq 0 ] || figures foretold.d/report.html 2
+
+# --- decimal comma ---
+if command -v localedef >/dev/null 2>&1 && mkdir locales && localedef -i de_DE -f UTF-8 locales/de_DE.UTF-8 2>/dev/null; then
+    LOCPATH="$scratch/locales" LC_ALL=de_DE.UTF-8 "$DDPBENCH" report two -o german.d >out 2>err
+    holds 'under a decimal comma the same files' diff -r -x '*.svg' two.d german.d
+else
+    skip 'a decimal comma' 'no such locale can be made here'
+fi
+
+# --- whatever gnuplot does ---
+# with NAME SCRIPT - report with a gnuplot that does that; warnings counted
+with()
+{
+    mkdir -p "$1.bin"
+    printf '#!/bin/sh\n%s\n' "$2" >"$1.bin/gnuplot"
+    chmod +x "$1.bin/gnuplot"
+    status=0
+    PATH="$scratch/$1.bin:$PATH" "$DDPBENCH" report two -o "$1.d" --plot-timeout 2 >out 2>err || status=$?
+    is "gnuplot $1: status" $status 0
+    is "gnuplot $1: one warning" "$(grep -c ': warning: ' err) $(wc -l <err)" '1 1'
+    holds "gnuplot $1: tables, scripts and data are there" grep -q 'not drawn: ' "$1.d/report.html"
+    holds "gnuplot $1: data" test -s "$1.d/scaling.dat" -a -s "$1.d/scaling.gp"
+    same "$1.d/report.html" two 40
+}
+with fails 'exit 1'
+with dumb 'case "$*" in *dumb*) exit 0 ;; esac; echo "line 0: unknown or ambiguous terminal type; type just \"set terminal\" for a list" >&2; exit 1'
+holds 'and what it said' grep -q 'unknown or ambiguous terminal type' err
+with hangs 'sleep 60'
+with lies 'exit 0'
+with strange 'shift 3; for s; do printf "<svg viewBox=\"0 0 1 1\"><script>x</script>%80s</svg>" "" >${s%.gp}.svg; done'
+holds 'a strange picture stays out' sh -c '! grep -q "<script" strange.d/report.html'
+mkdir -p bare.bin
+for tool in env sh; do
+    ln -s "$(command -v $tool)" bare.bin/$tool
+done
+status=0
+PATH="$scratch/bare.bin" "$DDPBENCH" report two -o bare.d >out 2>err || status=$?
+is 'no gnuplot at all' "$status $(grep -c 'gnuplot is not installed' err)" '0 1'
+
+# --- where it cannot go ---
+: >file
+refused 73 'file' two -o file/below
+if [ -c /dev/full ]; then
+    ln -sf /dev/full full.html
+    mkdir full.d && ln -s /dev/full full.d/report.html
+    report two -o full.d --plot none
+    is 'a full disk' $status 74
+fi
+
+# --- hostile texts ---
+hostile='<script>alert(1)</script>\\"`id`$(id)'"'"'\&\\u001b[31m\\u202e=1+2 a_b'
+name=$("$json_at" two nodes.0.cpu)
+sed "s|\"cpu\": \"$name\"|\"cpu\": \"=$hostile\"|g; s|\"name\": \"shakespeare-char\"|\"name\": \"=$hostile\"|; s|\"name\": \"\([^\"]*\)#\([01]\)\"|\"name\": \"=$hostile\"|" two >hostile
+holds 'the document is hostile' sh -c 'test "$("$1" hostile nodes.0.cpu | head -c 2)" = "=<"' sh "$json_at"
+report hostile -o hostile.d
+is 'a hostile document' $status 0
+holds 'no markup' sh -c '! grep -l "<script" hostile.d/report.html hostile.d/*.svg'
+holds 'no escape, no mark of direction' sh -c '! grep -l -e "$(printf "\033")" -e "$(printf "\342\200\256")" hostile.d/*'
+[ $drawn -eq 0 ] || figures hostile.d/report.html 7
+report hostile --format csv
+holds 'no formula' sh -c '! grep -q -e "\"=" -e ",=" out'
+report hostile --format openmetrics
+is 'its end' "$(tail -1 out)" '# EOF'
+LC_ALL=C.UTF-8 "$DDPBENCH" report hostile --plot term >out 2>err
+holds 'nothing that steers a terminal' sh -c '! grep -q -e "$(printf "\033")" -e "$(printf "\342\200\256")" out'
+
+# --- formats ---
+for format in md csv json jsonl openmetrics; do
+    report two --format $format
+    is "$format" "$status $(wc -c <err)" '0 0'
+    cp out two.$format
+done
+is 'JSON' "$("$json_at" two.json document)" two
+n=$("$json_at" two.json fields)
+is 'a line for each field, of CSV' "$(wc -l <two.csv)" $((n + 1))
+is 'and of JSON lines' "$(wc -l <two.jsonl)" "$n"
+head -1 two.jsonl >line
+is 'each is one document' "$("$json_at" line path)" status
+step=$("$json_at" two summary.step_s.median)
+holds 'the step in CSV' grep -q "^summary.step_s.median,step_median_seconds,s,gauge,,$step," two.csv
+holds 'and in OpenMetrics' grep -q "^ddpbench_step_median_seconds{run=\"two\"} $step\$" two.openmetrics
+report two --format csv -o two.file
+holds 'into a file' cmp two.file two.csv
+
+# --- in the terminal ---
+report two --plot term
+is 'figures in the terminal' $status 0
+LC_ALL=C "$DDPBENCH" report two --plot term >out 2>err
+holds 'in ASCII where nothing else is spoken' sh -c '! LC_ALL=C grep -q "[^ -~]" out'
+holds 'within 80 columns' awk 'length($0) > 80 && !/: / { exit 1 }' out
+
+# --- what is no result ---
+refused 64 'needs a result'
+refused 64 'did you mean --plot-timeout' two --plot-timeou 3
+refused 64 "takes svg, png, term or none, not 'x11'" two --plot x11
+refused 64 'takes html, md, csv' two --format pdf
+refused 64 'give one of the two' two --format csv --plot term
+refused 66 nosuch nosuch
+"$DDPBENCH" info --json >info
+refused 65 'no result of a run, a link or a prediction' info
+"$DDPBENCH" --steps 0 --model linear-10x2 --json --results-dir none >none.json 2>err
+report none.json -o none.d
+is 'a run without a step' $status 0
+holds 'says no data' grep -q 'no data: ' none.d/report.html
+size=$(wc -c <one)
+cut=1
+: >codes
+while [ $cut -lt "$size" ]; do
+    head -c $cut one >cut
+    report cut -o cut.d
+    echo "$status $(wc -l <err)" >>codes
+    cut=$((cut + 499))
+done
+is 'a file that was cut, at every 499th byte' "$(sort -u codes)" '65 1'
+
+# --- long runs are thinned, and quick ---
+"$DDPBENCH" --model linear-10x2 --steps 20000 --threads 1 --results-dir none --json >long 2>err
+report long -o long.d
+is '20,000 steps' $status 0
+holds 'are thinned' test "$(wc -l <long.d/health.dat)" -lt 1000
+finish
