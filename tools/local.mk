@@ -1,7 +1,7 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
-	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
+	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/two-nodes.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
 	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh tools/testnet.sh \
 	tools/validate tools/validation/__init__.py tools/validation/cells.py tools/validation/measure.py tools/validation/report.py \
 	tools/validation/rig.py tools/validation/sweep.py \
