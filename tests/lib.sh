@@ -74,7 +74,7 @@ works()
     lib_first=$(lib_ticks_of "$1")
     lib_tries=0
     while lib_now=$(lib_ticks_of "$1") && [ -n "$lib_now" ] && [ $lib_tries -lt 600 ]; do
-        [ $((lib_now - lib_first)) -lt $lib_ticks ] || return 0
+        [ $((lib_now - lib_first)) -lt "$lib_ticks" ] || return 0
         lib_tries=$((lib_tries + 1))
         sleep 0.1
     done
