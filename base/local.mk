@@ -5,7 +5,10 @@ libddpbench_a_SOURCES += \
 	base/footprint.c base/footprint.h \
 	base/json.c base/json.h \
 	base/notes.c base/notes.h \
+	base/ranksum.c base/ranksum.h \
+	base/resample.c base/resample.h \
 	base/rng.c base/rng.h \
+	base/shift.c base/shift.h \
 	base/stats.c base/stats.h \
 	base/suggest.c base/suggest.h \
 	base/units.c base/units.h

@@ -25,6 +25,7 @@ struct command {
     const char *name;
     int (*function)(const struct invocation *in);
     const char *help; /* one line */
+    int options;      /* enum options_of, for completion */
 };
 
 /* Ends with a row of NULLs. */
@@ -39,6 +40,10 @@ int cmd_link(const struct invocation *in);
 int cmd_peers(const struct invocation *in);
 int cmd_soak(const struct invocation *in);
 int cmd_trace(const struct invocation *in);
+int cmd_compare(const struct invocation *in);
+int cmd_history(const struct invocation *in);
+int cmd_doctor(const struct invocation *in);
+int cmd_completion(const struct invocation *in);
 int cmd_report(const struct invocation *in);
 
 #endif

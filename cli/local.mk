@@ -1,4 +1,5 @@
 ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
+	cli/child.c cli/child.h cli/compare_live.c cli/compare_live.h cli/cmd_compare.c cli/cmd_completion.c cli/cmd_doctor.c cli/cmd_history.c cli/doctor_host.c cli/doctor_host.h \
 	cli/cmd_info.c cli/cmd_probe.c \
 	cli/cmd_peers.c cli/cmd_serve.c \
 	cli/cmd_predict.c \

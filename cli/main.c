@@ -14,17 +14,27 @@
 #include "model/blas_choice.h"
 
 const struct command commands[] = {
-    {"run", cmd_run, "train on this node, measure every part of a step, save the result (the default)"},
-    {"probe", cmd_probe, "what this node is: processors, caches, limits, clocks, heat, product rate, memory rate"},
-    {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch"},
-    {"soak", cmd_soak, "the load of training for some minutes: how the time of a step drifts with heat"},
-    {"predict", cmd_predict, "what more nodes would bring, how sure that is, and what would change it"},
-    {"serve", cmd_serve, "wait for another node and work with it"},
-    {"link", cmd_link, "one link between two nodes: latency, rates, what they cost, how computing slows beside it"},
-    {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget"},
-    {"report", cmd_report, "a saved result as a page with figures, in the terminal, or as CSV, Markdown and others"},
-    {"trace", cmd_trace, "what every rank did when, of a saved run, for a trace viewer"},
-    {NULL, NULL, NULL},
+    {"run", cmd_run, "train on this node, measure every part of a step, save the result (the default)", OPTIONS_RUN},
+    {"probe", cmd_probe, "what this node is: processors, caches, limits, clocks, heat, product rate, memory rate",
+     OPTIONS_PROBE},
+    {"info", cmd_info, "what a model is: parameters, gradient bytes, operations per token, memory for a batch",
+     OPTIONS_INFO},
+    {"soak", cmd_soak, "the load of training for some minutes: how the time of a step drifts with heat", OPTIONS_SOAK},
+    {"predict", cmd_predict, "what more nodes would bring, how sure that is, and what would change it",
+     OPTIONS_PREDICT},
+    {"serve", cmd_serve, "wait for another node and work with it", OPTIONS_SERVE},
+    {"link", cmd_link, "one link between two nodes: latency, rates, what they cost, how computing slows beside it",
+     OPTIONS_LINK},
+    {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget", OPTIONS_PEERS},
+    {"report", cmd_report, "a saved result as a page with figures, in the terminal, or as CSV, Markdown and others",
+     OPTIONS_REPORT},
+    {"trace", cmd_trace, "what every rank did when, of a saved run, for a trace viewer", OPTIONS_TRACE},
+    {"compare", cmd_compare, "is B faster than A? saved runs, one or several of each", OPTIONS_COMPARE},
+    {"history", cmd_history, "the saved runs over time: a list, a drawing, a check for what became slower",
+     OPTIONS_HISTORY},
+    {"doctor", cmd_doctor, "what this machine lacks for a good measurement, and what to do about it", OPTIONS_DOCTOR},
+    {"completion", cmd_completion, "completion for bash, on standard output", OPTIONS_COMPLETION},
+    {NULL, NULL, NULL, 0},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -36,7 +46,7 @@ static int help(const struct invocation *in)
     int n = snprintf(before, sizeof before,
                      "Measures data-parallel training on CPU nodes: real training steps, part by part.\n\nCommands:\n");
     for (const struct command *c = commands; c->name; c++)
-        n += snprintf(before + n, sizeof before - (size_t)n, "  %-8s %s\n", c->name, c->help);
+        n += snprintf(before + n, sizeof before - (size_t)n, "  %-10s %s\n", c->name, c->help);
     snprintf(before + n, sizeof before - (size_t)n,
              "\n'%s COMMAND --help' lists the options of a command; those of run are:\n", in->program);
     char *text = options_help(

@@ -34,6 +34,8 @@ enum {
     K = OPTIONS_SOAK
 };
 
+enum { C = OPTIONS_COMPARE, H = OPTIONS_HISTORY, D = OPTIONS_DOCTOR, W = OPTIONS_COMPLETION };
+
 static const struct row {
     const char *name, *argument; /* argument NULL: a switch */
     enum kind kind;
@@ -75,11 +77,31 @@ static const struct row {
      "no prediction: how those in saved runs compare with what was measured"},
     {"seed", "N", U64, AT(run.seed), 0, 0, T, PREDICT, "of the draws (default 1)"},
 
-    {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I | K, NETWORK,
+    {"model", "NAME", TEXT, AT(history.model), 0, 0, H, PREDICT, "runs of this model"},
+    {"node", "NAME", TEXT, AT(history.node), 0, 0, H, PREDICT, "runs in which this node took part"},
+    {"label", "TEXT", TEXT, AT(label), 0, 0, H, PREDICT, "runs with this label"},
+    {"last", "N", INT, AT(history.last), 1, 1000000000, H, PREDICT, "list the newest N of them (default: all)"},
+    {"check", NULL, ON, AT(history.check), 0, 0, H, PREDICT,
+     "look for changes of level; exit status 1 if something became slower for good"},
+    {"require-baseline", NULL, ON, AT(history.require_baseline), 0, 0, H, PREDICT,
+     "with --check: exit status 66 if there are too few runs to see anything"},
+    {"force", NULL, ON, AT(history.force), 0, 0, C, PREDICT,
+     "compare runs of unlike machines or settings all the same"},
+    {"noise-floor", "X", REAL, AT(history.noise_floor), 0, 1, C | H, PREDICT,
+     "what is no change: 0.02 for 2 % (default: chosen from the runs, see doc/METHOD.md)"},
+    {"plot", "WHERE", TEXT, AT(history.plot), 0, 0, H, PREDICT,
+     "draw the newest of them over time: term, here; or a file whose name ends with .svg"},
+    {"metric", "NAME", TEXT, AT(history.metric), 0, 0, H, PREDICT,
+     "what is drawn: step (default), 'step / floor', speed-up, exposed, tokens/s and others"},
+    {"format", "NAME", TEXT, AT(history.format), 0, 0, H, PREDICT,
+     "print them for another program: csv, json, openmetrics, github-action-benchmark, bencher"},
+
+    {"model", "NAME", TEXT, AT(run.model), 0, 0, R | I | K | C, NETWORK,
      "shakespeare-char (default), gpt2-124m, mlp-768 or linear-10x2"},
-    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I | K, NETWORK,
+    {"batch", "N", INT, AT(run.batch), 1, 1 << 20, R | I | K | C, NETWORK,
      "sequences per micro-batch and rank (default: the model's own)"},
-    {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I | K, NETWORK, "tokens per sequence (default: the model's own)"},
+    {"seq", "N", INT, AT(run.seq), 1, 1 << 20, R | I | K | C, NETWORK,
+     "tokens per sequence (default: the model's own)"},
     {"accum", "K", INT, AT(run.accum), 1, 1 << 20, R | K, NETWORK, "micro-batches per update (default 1)"},
     {"lr", "X", REAL, AT(run.lr), 0, 1000, R | K, NETWORK, "learning rate (default: the model's own)"},
     {"clip", "X", REAL, AT(run.clip), 0, 1e9, R | K, NETWORK,
@@ -89,14 +111,14 @@ static const struct row {
     {"seed", "N", U64, AT(run.seed), 0, 0, R | K, NETWORK, "of initial weights and data order (default 1)"},
 
     {"minutes", "M", REAL, AT(minutes), 0.01, 10080, K, DURATION, "hold the load for M minutes (default 10)"},
-    {"steps", "N", INT, AT(run.steps), 0, 100000000, R, DURATION, "exactly N timed steps, whatever --time says"},
-    {"time", "S", REAL, AT(run.time_s), 0, 1e8, R, DURATION,
+    {"steps", "N", INT, AT(run.steps), 0, 100000000, R | C, DURATION, "exactly N timed steps, whatever --time says"},
+    {"time", "S", REAL, AT(run.time_s), 0, 1e8, R | C, DURATION,
      "timed steps for S seconds and at least 5 of them (default 60)"},
-    {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R | K, DURATION, "steps before the timed ones (default 2)"},
+    {"warmup", "N", INT, AT(run.warmup), 0, 1000000, R | K | C, DURATION, "steps before the timed ones (default 2)"},
     {"no-floor", NULL, OFF, AT(run.floor), 0, 0, R, DURATION,
      "leave out the floor: the time of the same step's matrix products alone"},
 
-    {"duration", "S", REAL, AT(survey.duration_s), 2, 3600, L, DURATION,
+    {"duration", "S", REAL, AT(survey.duration_s), 2, 3600, L | C, DURATION,
      "all measurements together take about S seconds (default 20 for each interface)"},
     {"warmup", "S", REAL, AT(survey.warmup_s), 0, 600, L, DURATION,
      "of each stream, counted nowhere (default: a part of the duration)"},
@@ -119,7 +141,7 @@ static const struct row {
 
     {"spawn", "N", INT, AT(run.world), 1, 4096, R, RANKS,
      "N ranks on this node, which share its processors and average their gradients over loopback (default 1)"},
-    {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, R, RANKS,
+    {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, R | C, RANKS,
      "train together with these nodes; this one is rank 0. Each runs 'serve', or is started by ssh; ssh:HOST and "
      "tcp:HOST "
      "force one of the two"},
@@ -127,9 +149,9 @@ static const struct row {
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
      "divide the global batch in these proportions (default: equally)"},
-    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R | T, RANKS,
+    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R | T | C, RANKS,
      "size of a gradient bucket in MiB, as PyTorch's bucket_cap_mb (default: 1 for the first, 25 for the others)"},
-    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T, RANKS,
+    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T | C, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"optimizer-per-bucket", "WHEN", TEXT, AT(optimizer_per_bucket), 0, 0, R, RANKS,
      "yes: update a bucket's parameters while later ones travel; no: all at the end; auto (default): yes with split, "
@@ -154,10 +176,10 @@ static const struct row {
     {"no-predict", NULL, OFF, AT(predict_first), 0, 0, R, RANKS,
      "with --peers: leave out the prediction before the first step, and the seconds for what it needs"},
 
-    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L | K, NODE,
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L | K | C, NODE,
      "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
-    {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P | K, NODE, "read the machine from DIR/sys and DIR/proc"},
+    {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P | K | D, NODE, "read the machine from DIR/sys and DIR/proc"},
 
     {"once", NULL, ON, AT(once), 0, 0, S, NODE, "end after one session, with its exit status"},
     {"wait", "S", REAL, AT(wait_s), 0.1, 1e7, S, NODE, "end with status 69 when nobody has come for S seconds"},
@@ -165,24 +187,24 @@ static const struct row {
     {"any-source", NULL, ON, AT(any_source), 0, 0, S, NODE, "answer callers outside the local networks too"},
     {"iface", "NAME", TEXT, AT(iface), 0, 0, R | Q, NODE,
      "use this network interface (default: by the route to each peer)"},
-    {"iface", "NAME[,NAME]", TEXT, AT(iface), 0, 0, L, NODE,
+    {"iface", "NAME[,NAME]", TEXT, AT(iface), 0, 0, L | C, NODE,
      "measure over this network interface (default: by the route to the peer), or compare two in turns"},
-    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L, NODE,
+    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L | C, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
     {"key-stdin", NULL, ON, AT(key_stdin), 0, 0, S, NODE,
      "share the key on standard input, print the port on standard output, and end when the input does: for ssh"},
     {"remote", "PATH", TEXT, AT(remote), 0, 0, R, RANKS,
      "where ddpbench is on nodes that are started by ssh (default: in their PATH)"},
     {"no-ssh", NULL, ON, AT(no_ssh), 0, 0, R, RANKS, "never start a node by ssh"},
-    {"encrypt", NULL, ON, AT(encrypt), 0, 0, R | Q, RANKS,
+    {"encrypt", NULL, ON, AT(encrypt), 0, 0, R | Q | C, RANKS,
      "encrypt what travels between peers (TLS 1.3), and time that; --data, --checkpoint and --save imply it"},
     {"clear", NULL, ON, AT(clear), 0, 0, R | S, RANKS,
      "let private data and weights travel in clear, if the other end says so too"},
     {"require-encrypt", NULL, ON, AT(require_encrypt), 0, 0, S, NODE, "refuse work whose data travel in clear"},
-    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L, NODE,
+    {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L | C, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D, OUTPUT,
      "print one JSON document instead of a table"},
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
     {"output", "DIR", TEXT, AT(output), 0, 0, RE, OUTPUT,
@@ -194,16 +216,18 @@ static const struct row {
      "page; none: scripts and data only"},
     {"plot-timeout", "S", REAL, AT(report.deadline_s), 0.1, 3600, RE, OUTPUT,
      "give gnuplot up after S seconds; the page is there without its pictures (default 20)"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K | RE, OUTPUT,
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K | RE | C | H | D, OUTPUT,
      "where results are (default: ./results if it is there and writable, else the XDG data folder)"},
-    {"label", "TEXT", TEXT, AT(label), 0, 0, R | L | K, OUTPUT, "a note of yours to keep with the result"},
+    {"label", "TEXT", TEXT, AT(label), 0, 0, R | L | K | C, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OTHER, "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K | RE, OTHER, "print the version"},
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W, OTHER,
+     "print this text"},
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W, OTHER,
+     "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
-    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q | L, OTHER, NULL},
+    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q | L | C, OTHER, NULL},
 
     /* Hooks for tests: poison one weight before this timed step, to see that a broken loss is noticed; alter one of the last
      * rank's weights after it, to see that ranks are compared. */
@@ -222,7 +246,7 @@ static const struct row {
 enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
 
 static const char *const headings[] = {
-    [PREDICT] = "What is predicted:",
+    [PREDICT] = NULL, /* differs; see heading() */
     [NETWORK] = "What is trained:",
     [DURATION] = "How long:",
     [DATA] = "Data and weights:",
@@ -258,6 +282,7 @@ static const struct options defaults = {
     .peer_timeout_s = 20,
     .predict = {.bytes = NAN, .target = 1},
     .report = {.format = "html", .plot = "svg", .deadline_s = 20},
+    .history = {.noise_floor = NAN},
     .survey = {.duration_s = NAN, .warmup_s = NAN, .window_s = NAN, .compute = true, .alter = -1},
 };
 
@@ -424,6 +449,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+static const char *heading(enum group group, int command)
+{
+    if (group != PREDICT)
+        return headings[group];
+    return command & T   ? "What is predicted:"
+           : command & C ? "How they are compared:"
+                         : "Which runs, and what of them:";
+}
+
 /* argp's own table for a command: room for every row, every heading and the end. */
 static void fill_argp(struct argp_option *list, int command)
 {
@@ -432,8 +466,8 @@ static void fill_argp(struct argp_option *list, int command)
         const struct row *row = &rows[i];
         if (!(row->commands & command))
             continue;
-        if (!headed[row->group] && headings[row->group])
-            *list++ = (struct argp_option){.doc = headings[row->group], .group = (int)row->group};
+        if (!headed[row->group] && heading(row->group, command))
+            *list++ = (struct argp_option){.doc = heading(row->group, command), .group = (int)row->group};
         headed[row->group] = true;
         int key = KEY_FIRST + i;
         if (row->offset == AT(help))
@@ -531,6 +565,37 @@ int options_parse(struct options *o, enum options_of command, int argc, char *co
     if (failed)
         return err_set(e, said.code, "%s", said.text);
     return o->help || o->version ? 0 : settle(o, e);
+}
+
+char **options_words(enum options_of command, int argc, char *const *argv, const char **words, int max)
+{
+    char **rest = calloc((size_t)argc + 2, sizeof *rest);
+    int n = 0, kept = 0;
+    if (!rest)
+        return NULL;
+    for (int i = 0; i < argc; i++) {
+        const char *arg = argv[i], *equals = strchr(arg, '=');
+        if (i > 0 && arg[0] != '-') {
+            if (n < max)
+                words[n++] = arg;
+            continue;
+        }
+        rest[kept++] = argv[i];
+        const struct row *row =
+            i > 0 && !equals && strncmp(arg, "--", 2) == 0 ? find(arg + 2, strlen(arg + 2), (int)command) : NULL;
+        if (row && row->argument && i + 1 < argc)
+            rest[kept++] = argv[++i];
+    }
+    if (n < max)
+        words[n] = NULL;
+    return rest;
+}
+
+void options_each(enum options_of command, void (*visit)(void *ctx, const char *name, bool takes_value), void *ctx)
+{
+    for (int i = 0; i < ROWS; i++)
+        if ((rows[i].commands & (int)command) && rows[i].help)
+            visit(ctx, rows[i].name, rows[i].argument != NULL);
 }
 
 char *options_help(enum options_of command, const char *synopsis, const char *before, const char *after)

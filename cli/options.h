@@ -28,7 +28,11 @@ enum options_of {
     OPTIONS_PREDICT = 128,
     OPTIONS_TRACE = 1024,
     OPTIONS_REPORT = 2048,
-    OPTIONS_SOAK = 16384
+    OPTIONS_SOAK = 16384,
+    OPTIONS_COMPARE = 1 << 20,
+    OPTIONS_HISTORY = 1 << 21,
+    OPTIONS_DOCTOR = 1 << 22,
+    OPTIONS_COMPLETION = 1 << 23
 };
 
 /* What is to be predicted. */
@@ -52,6 +56,14 @@ struct link_wishes {
     double duration_s, warmup_s, window_s; /* NaN: chosen by the program */
     bool allreduce, compute;
     int alter; /* for tests: an element of a sum; -1: none */
+};
+
+/* Which runs, and what is made of them. */
+struct history_options {
+    const char *model, *node, *format, *plot, *metric; /* NULL: not given */
+    int last;                                          /* 0: all */
+    bool check, require_baseline, force;
+    double noise_floor; /* NaN: chosen by the program */
 };
 
 struct options {
@@ -78,6 +90,7 @@ struct options {
     double peer_timeout_s;
     struct predict_options predict;
     struct link_wishes survey;
+    struct history_options history;
     const char *output; /* trace, report; NULL: not given */
     struct report_options report;
     bool encrypt, clear;  /* gradients of peers */
@@ -91,6 +104,13 @@ struct options {
 
 /* argv[0] is the command and is not looked at; argv is left in its order. */
 int options_parse(struct options *o, enum options_of command, int argc, char *const *argv, struct err *e);
+
+/* Divides arguments into words, at most max of them, and options with their values: words[] gets the former, NULL after the last
+ * if there is room. Returns the latter with argv[0] before and NULL behind them, to be freed; NULL if memory is out. */
+char **options_words(enum options_of command, int argc, char *const *argv, const char **words, int max);
+
+/* Calls visit() for every option of a command that --help lists; takes_value: it is followed by one. */
+void options_each(enum options_of command, void (*visit)(void *ctx, const char *name, bool takes_value), void *ctx);
 
 /* The options of a command with their explanations, as text to be freed; NULL if memory is out. synopsis
  * stands behind "Usage: ", before and after around the list of options. */

@@ -3,6 +3,7 @@ libddpbench_a_SOURCES += \
 	probe/cgroup.c probe/cgroup.h \
 	probe/cpu.c probe/cpu.h \
 	probe/cpus.c probe/cpus.h \
+	probe/doctor.c probe/doctor.h \
 	probe/frequency.c probe/frequency.h \
 	probe/health.c probe/health.h \
 	probe/heat.c probe/heat.h \

@@ -9,6 +9,9 @@ libddpbench_a_SOURCES += \
 	report/page.c report/page.h report/page_style.h \
 	report/plot.c report/plot.h report/plot_pen.h \
 	report/plot_buckets.c report/plot_health.c report/plot_link.c report/plot_outlook.c report/plot_step.c \
+	report/compare.c report/compare.h report/digest.c report/digest.h report/pick.c report/pick.h \
+	report/history.c report/history.h report/history_check.c report/history_check.h report/history_export.c report/history_export.h \
+	report/history_plot.c report/history_plot.h report/table_compare.c report/table_compare.h report/table_history.c \
 	report/runs.c report/runs.h \
 	report/store.c report/store.h \
 	report/svg.c report/svg.h \

@@ -148,3 +148,28 @@ int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, con
     free_list(list, n);
     return 0;
 }
+
+int runs_names(char ***names, const char *folder, struct err *e)
+{
+    struct dirent **list;
+    int n = scan(folder, &list, e);
+    if (n < 0)
+        return -1;
+    *names = calloc((size_t)n + 1, sizeof **names);
+    bool failed = !*names;
+    for (int i = 0; i < n && !failed; i++)
+        failed = !((*names)[i] = strdup(list[i]->d_name));
+    free_list(list, n);
+    if (!failed)
+        return n;
+    if (*names)
+        runs_names_free(*names, n);
+    return err_set(e, ERR_MEMORY, "no memory for the names of %d results", n);
+}
+
+void runs_names_free(char **names, int n)
+{
+    for (int i = 0; names && i < n; i++)
+        free(names[i]);
+    free(names);
+}

@@ -30,4 +30,9 @@ int runs_find(char *path, size_t size, const char *folder, const char *name, str
 int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, const json_t *document), void *ctx,
               struct err *e);
 
+/* Names of the results in a folder, the newest first, whatever is in them; returns how many, to be freed with
+ * runs_names_free(), or -1 with ERR_NO_INPUT. */
+int runs_names(char ***names, const char *folder, struct err *e);
+void runs_names_free(char **names, int n);
+
 #endif

@@ -1,7 +1,7 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
-	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/two-nodes.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
+	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/ci.md doc/two-nodes.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
 	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh tools/testnet.sh \
 	tools/validate tools/validation/__init__.py tools/validation/cells.py tools/validation/measure.py tools/validation/report.py \
 	tools/validation/rig.py tools/validation/sweep.py \
@@ -34,16 +34,26 @@ lint:
 format:
 	cd $(top_srcdir) && clang-format -i `git ls-files '*.[ch]' '*.cc'`
 
-# The manual page is the program's own --help. It runs under its installed name from an empty folder, for in a build
-# tree it would call itself ./bench. A tarball holds the page, so help2man is needed only where sources change.
-dist_man_MANS += doc/ddpbench.1
-CLEANFILES += doc/ddpbench.1
-EXTRA_DIST += doc/ddpbench.h2m
-doc/ddpbench.1: $(ddpbench_SOURCES) doc/ddpbench.h2m configure.ac | ddpbench
-	$(AM_V_GEN)$(MKDIR_P) doc; \
-	folder=`mktemp -d` && cp ddpbench "$$folder" && \
-	PATH="$$folder:$$PATH" $(HELP2MAN) --no-info --section=1 --include=$(srcdir)/doc/ddpbench.h2m --output=$@ ddpbench; \
-	status=$$?; rm -rf "$$folder"; exit $$status
+# The manual pages are the program's own --help, one for all of it and one per command. It runs under its installed name from an
+# empty folder, for in a build tree it would call itself ./bench. A tarball holds the pages, so help2man is needed only where
+# sources change.
+COMMAND_PAGES = doc/ddpbench-compare.1 doc/ddpbench-completion.1 doc/ddpbench-doctor.1 doc/ddpbench-history.1 doc/ddpbench-info.1 \
+	doc/ddpbench-link.1 doc/ddpbench-peers.1 doc/ddpbench-predict.1 doc/ddpbench-probe.1 doc/ddpbench-report.1 doc/ddpbench-run.1 \
+	doc/ddpbench-serve.1 doc/ddpbench-soak.1 doc/ddpbench-trace.1
+dist_man_MANS += doc/ddpbench.1 $(COMMAND_PAGES)
+CLEANFILES += doc/ddpbench.1 $(COMMAND_PAGES)
+EXTRA_DIST += doc/ddpbench.h2m tools/man.sh
+doc/ddpbench.1: $(ddpbench_SOURCES) doc/ddpbench.h2m tools/man.sh configure.ac | ddpbench
+	$(AM_V_GEN)$(MKDIR_P) doc; HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/tools/man.sh $@ $(srcdir)/doc/ddpbench.h2m
+$(COMMAND_PAGES): $(ddpbench_SOURCES) tools/man.sh configure.ac | ddpbench
+	$(AM_V_GEN)$(MKDIR_P) doc; HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/tools/man.sh $@
+
+# Where bash looks for the completion of a command it meets.
+bashcompletiondir = $(datadir)/bash-completion/completions
+nodist_bashcompletion_DATA = doc/completion/ddpbench
+CLEANFILES += doc/completion/ddpbench
+doc/completion/ddpbench: ddpbench
+	$(AM_V_GEN)$(MKDIR_P) doc/completion; ./ddpbench completion bash >$@.tmp && mv -f $@.tmp $@
 
 # Speeds, which make check never asserts.
 bench: ddpbench tools/bench_predict
