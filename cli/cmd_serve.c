@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -128,6 +129,7 @@ static void *hold_lifeline(void *argument)
     char ignored[256];
     uint64_t one = 1;
     ssize_t n;
+    prctl(PR_SET_NAME, "ddp-lifeline");
     while ((n = read(STDIN_FILENO, ignored, sizeof ignored)) > 0 || (n < 0 && errno == EINTR))
         ;
     if (write(s->node.stop_fd, &one, sizeof one) < 0)

@@ -233,6 +233,8 @@ static const struct row {
      * rank's weights after it, to see that ranks are compared. */
     {"test-nan-step", "N", INT, AT(run.poison_step), 0, 100000000, R, OTHER, NULL},
     {"test-alter-step", "N", INT, AT(run.alter_step), 0, 100000000, R, OTHER, NULL},
+    /* In place of the minute that ranks wait for bytes at least. */
+    {"test-patience", "S", REAL, AT(run.patience_s), 1, 60, R, OTHER, NULL},
     {"test-alter-element", "N", INT, AT(survey.alter), 0, 100000000, L, OTHER, NULL},
     /* The shape of data that only rank 0 has; see ddp/feed.h. */
     {"data-tokens", "N", U64, AT(run.data_tokens), 0, 0, R, OTHER, NULL},

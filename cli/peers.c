@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/output.h"
@@ -96,6 +97,7 @@ static void *watch(void *argument)
 {
     struct peers *peers = argument;
     struct pollfd p[] = {{peers->session.stop_fd, POLLIN, 0}, {peers->end_fd, POLLIN, 0}};
+    prctl(PR_SET_NAME, "ddp-watch");
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     if (p[0].revents)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -265,6 +266,7 @@ static void *run(void *argument)
 {
     struct control *c = argument;
     struct beat b = {.heard_ns = clock_now_ns()};
+    prctl(PR_SET_NAME, "ddp-control");
     for (;;) {
         beat_if_due(c, &b);
         if (!hear(c, &b) || !judge_silence(c, &b) || !speak(c, &b) || !stay(c, &b))

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 static void *compute(void *argument)
 {
     struct link_busy *b = argument;
+    prctl(PR_SET_NAME, "compute");
     b->result = b->work->begin ? b->work->begin(b->work->ctx, b->threads, &b->err) : 0;
     while (b->result == 0 && !atomic_load(&b->stop)) {
         b->work->unit(b->work->ctx, b->threads);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "comm/slice.h"
@@ -20,6 +21,7 @@ static bool has_work(const struct overlap *o)
 static void *serve(void *argument)
 {
     struct overlap *o = argument;
+    prctl(PR_SET_NAME, "ddp-comm");
     pthread_mutex_lock(&o->lock);
     o->slice_ns = slice_shorten();
     for (;;) {

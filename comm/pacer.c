@@ -193,6 +193,7 @@ static void *move(void *argument)
     struct pollfd *fds = calloc(2 * (size_t)p->n + 1, sizeof *fds);
     struct timespec cpu;
     prctl(PR_SET_TIMERSLACK, 1UL); /* else the kernel rounds every nap up by 50 us */
+    prctl(PR_SET_NAME, "ddp-pacer");
     for (int turn = 0; fds && move_all(p, turn) && clock_now_ns() < atomic_load(&p->end_ns); turn = (turn + 1) % 65536)
         rest(p, fds);
     for (int i = 0; i < p->n; i++) /* nobody waits for an answer any more */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -141,6 +142,7 @@ static void *session_thread(void *argument)
     struct serve *s = argument;
     struct err *e = &s->result;
     uint64_t one = 1;
+    prctl(PR_SET_NAME, "ddp-session");
     int result = session_join(&s->session, &s->channel, s->hello, &s->joining, e);
     if (result == 0) {
         pthread_mutex_lock(&s->lock);

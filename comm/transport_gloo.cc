@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,6 +145,7 @@ group *group_of(struct transport *t)
 void watch(group *g)
 {
     struct pollfd p[] = {{g->stop_fd, POLLIN, 0}, {g->end_fd, POLLIN, 0}};
+    prctl(PR_SET_NAME, "ddp-watch");
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     if (!p[0].revents)
@@ -308,8 +310,12 @@ int own_address(const struct transport *ring, char *text, size_t size, struct er
 
 void connect(group *g, struct transport *ring, const char *address)
 {
+    char own[16] = ""; /* its thread is told from those that compute by the name that it inherits */
+    prctl(PR_GET_NAME, own);
+    prctl(PR_SET_NAME, "ddp-gloo");
     gloo::transport::tcp::attr attr(address);
     auto device = gloo::transport::tcp::CreateDevice(attr);
+    prctl(PR_SET_NAME, own);
     ring_store store(ring);
     g->context = std::make_shared<gloo::rendezvous::Context>(ring->rank, ring->world);
     g->context->setTimeout(connect_timeout);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@ static void *run(void *argument)
     const struct beat *b = argument;
     struct pollfd p = {b->stop_fd, POLLIN, 0};
     int ready;
+    prctl(PR_SET_NAME, "ddp-beat");
     do {
         ssize_t unheard = send(b->fd, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)unheard;

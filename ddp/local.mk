@@ -2,6 +2,7 @@ libddpbench_a_SOURCES += \
 	ddp/arithmetic.c ddp/arithmetic.h \
 	ddp/beat.c ddp/beat.h \
 	ddp/feed.c ddp/feed.h \
+	ddp/patience.c ddp/patience.h \
 	ddp/plan.c ddp/plan.h \
 	ddp/reduce.c ddp/reduce.h \
 	ddp/rehearse.c ddp/rehearse.h \

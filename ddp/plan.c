@@ -134,6 +134,7 @@ int run_plan(struct run *run, const struct run_options *options, struct notes *n
 {
     memset(run, 0, sizeof *run);
     run->options = *options;
+    run->patience.least_s = options->patience_s;
     run->eval_loss = run->agree_s = NAN;
     run->stage = "preparing";
     if (plan_spec(run, e) || plan_batches(run, e) || plan_data(run, notes, e))

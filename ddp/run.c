@@ -165,8 +165,8 @@ static int conclude(struct run *run, int number, struct run_sample *s, struct er
             mine.checksum = checksum(run->net.param, run->net.layout.params);
         if (agree(run, number, &mine, e))
             return -1;
-        run->longest_step_s = fmax(run->longest_step_s, s->step_s); /* it contains waiting for the slowest */
-        team_expect_step(team, run->longest_step_s);
+        patience_note(&run->patience, s->step_s); /* it contains waiting for the slowest */
+        team_set_patience(team, patience_s(&run->patience));
         double loss = 0;
         for (int r = 0; r < team->world; r++)
             loss += (double)team->word[r].loss * run->batch_of[r] / run->batch_all;
@@ -255,9 +255,11 @@ static int expect_step(struct run *run, double own_s, struct err *e)
     struct team *team = run->options.team;
     if (team_agree(team, 0, &(struct team_word){.loss = (float)own_s}, e))
         return -1;
+    double slowest_s = 0;
     for (int r = 0; r < team->world; r++)
-        run->longest_step_s = fmax(run->longest_step_s, (double)team->word[r].loss);
-    team_expect_step(team, run->longest_step_s);
+        slowest_s = fmax(slowest_s, (double)team->word[r].loss);
+    patience_expect(&run->patience, slowest_s);
+    team_set_patience(team, patience_s(&run->patience));
     return 0;
 }
 

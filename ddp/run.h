@@ -30,6 +30,7 @@
 #include "base/footprint.h"
 #include "base/notes.h"
 #include "base/stats.h"
+#include "ddp/patience.h"
 #include "ddp/reduce.h"
 #include "ddp/rehearse.h"
 #include "ddp/replay.h"
@@ -70,6 +71,7 @@ struct run_options {
     const char *memory_limit_source; /* where that number comes from, for the error sentence */
     int poison_step;                 /* test hook: one parameter set to NaN before this timed step; -1: never */
     int alter_step;                  /* test hook: one parameter of the last rank altered after it; -1: never */
+    double patience_s;               /* test hook: in place of PATIENCE_LEAST_S; 0: that */
     const volatile sig_atomic_t *stop;
     struct team *team; /* NULL: alone. Borrowed; as rank and world say */
     enum reduce_schedule schedule;
@@ -181,7 +183,7 @@ struct run {
     struct reduce_bucket *bucket; /* [buckets] */
     double *bucket_s;             /* [capacity][buckets][RUN_BUCKET_COLUMNS] */
     double agreeing_s;            /* with others, since it was last set to 0 */
-    double longest_step_s;        /* of any rank so far: how long to wait for one is a multiple of it */
+    struct patience patience;     /* with ranks of which nothing is heard */
     int alone_n, alone_before;    /* steps of this rank alone; how many of them before the first timed one */
     double alone_s[RUN_ALONE_MAX];
     struct rehearsal_step alone_part[RUN_ALONE_MAX];

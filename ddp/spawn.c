@@ -231,6 +231,7 @@ static void *watch(void *argument)
     struct spawn *s = argument;
     struct pollfd *fds = calloc((size_t)s->world, sizeof *fds);
     int left = s->world - 1;
+    prctl(PR_SET_NAME, "ddp-watch");
     if (!fds)
         atomic_store(&s->lost, true);
     for (int i = 0; fds && i < left; i++)

@@ -14,9 +14,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "ddp/patience.h"
+
 #define SECOND_NS 1000000000u
 
-enum { FIRST_PATIENCE_S = 600, PATIENCE_S = 60, PATIENCE_STEPS = 10 };
 enum { WISH, STOP, LOSS, CHECKSUM, WORD_FLOATS = CHECKSUM + 4 };
 
 int team_open(struct team *team, const struct team_options *o, struct err *e)
@@ -32,7 +33,7 @@ int team_open(struct team *team, const struct team_options *o, struct err *e)
                                 .prev_key = o->prev_key,
                                 .next_name = o->next_name ? o->next_name : next,
                                 .prev_name = o->prev_name ? o->prev_name : prev,
-                                .timeout_ns = (uint64_t)FIRST_PATIENCE_S * SECOND_NS,
+                                .timeout_ns = (uint64_t)(PATIENCE_FIRST_S * SECOND_NS),
                                 .stop_fd = o->stop_fd,
                                 .direct_bytes = RING_DIRECT_BYTES};
     *team = (struct team){.rank = o->rank, .world = o->world, .stop_fd = o->stop_fd, .patience_ns = ring.timeout_ns};
@@ -104,9 +105,8 @@ int team_barrier(struct team *team, struct err *e)
     return transport_barrier(team->agree, &call, e);
 }
 
-void team_expect_step(struct team *team, double step_s)
+void team_set_patience(struct team *team, double patience_s)
 {
-    double patience_s = PATIENCE_STEPS * step_s > PATIENCE_S ? PATIENCE_STEPS * step_s : PATIENCE_S;
     team->patience_ns = (uint64_t)(patience_s * SECOND_NS);
     transport_set_timeout(team->agree, team->patience_ns);
     if (team->gradients)

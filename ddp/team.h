@@ -67,8 +67,8 @@ int team_broadcast(struct team *team, void *data, size_t bytes, struct err *e);
 /* Returns once every rank has called it. */
 int team_barrier(struct team *team, struct err *e);
 
-/* Silence of a rank is an error after max(60 s, 10 steps of that length); ten minutes until this is called. */
-void team_expect_step(struct team *team, double step_s);
+/* A wait in which nothing moves is an error after so long (ddp/patience.h); PATIENCE_FIRST_S until this is called. */
+void team_set_patience(struct team *team, double patience_s);
 
 /* "tls1.3 TLS_AES_128_GCM_SHA256", or "clear". */
 const char *team_wire(const struct team *team, char *text, size_t size);

@@ -84,7 +84,7 @@ begin()
         sleep 0.1
         tries=$((tries + 1))
     done
-    sleep 3
+    works $pid 1
     workers=$(ps -o pid= --ppid $pid)
 }
 begin

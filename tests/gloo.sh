@@ -72,7 +72,7 @@ for _ in $(seq 300); do
     grep -q '^plan:' err && break
     sleep 0.1
 done
-sleep 2
+works $run 1
 pkill -KILL -P $run
 status=0
 wait $run || status=$?

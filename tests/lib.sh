@@ -4,6 +4,7 @@
 #   is    "exit status of an unknown model" "$status" 64
 #   holds "the sentence names the file"     grep -q missing.bin "$scratch/err"
 #   works "$process" 1
+#   soon  "ended at once" "$took_ms" 2000
 #   finish
 #
 # $scratch is a folder of the test's own, removed at its end. A test that cannot run here says why and stops
@@ -84,6 +85,29 @@ works()
 lib_ticks_of()
 {
     sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }'
+}
+
+# soon DESCRIPTION TOOK_MS MOST_MS - it did not take longer than that, or not by more than other work holds this machine up:
+# then times so much as a loop takes longer than its processor time.
+soon()
+{
+    if [ -n "${SANITIZER-}" ]; then
+        skip "$1: in time" 'a sanitizer is slower'
+    elif [ "$2" -lt "$3" ]; then
+        lib_report 0 "$1: within $3 ms"
+    else
+        lib_slow=$(lib_slowness)
+        holds "$1: within $3 ms, $lib_slow times as long here: $2 ms" awk -v took="$2" -v most="$3" -v slow="$lib_slow" \
+            'BEGIN { exit !(took < most * slow) }'
+    fi
+}
+
+# The kernel tells for how long a process ran, and for how long it could have.
+lib_slowness()
+{
+    # shellcheck disable=SC2016 # the inner shell's
+    sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; read -r ran waited others <"/proc/$$/schedstat" || exit
+        echo "$ran $waited"' 2>/dev/null | awk '{ slow = ($1 + $2) / $1; print (slow > 20 ? 20 : slow) }'
 }
 
 finish()

@@ -147,7 +147,7 @@ stop()
         grep -q '^plan:' err 2>/dev/null && break
         sleep 0.1
     done
-    sleep 2
+    works "$(rank 0)" 1
     for process in $(rank "$2"); do
         kill -s "$1" "$process"
     done

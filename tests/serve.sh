@@ -17,16 +17,17 @@ clean_up()
 }
 trap clean_up EXIT
 
-# now - seconds with a fraction
 now()
 {
-    date +%s.%N
+    echo $(($(date +%s%N) / 1000000))
 }
 
-# within LEAST MOST FROM - that so many seconds have passed
+# within DESCRIPTION LEAST MOST FROM - that so many milliseconds have passed
 within()
 {
-    echo "$(now) $3 $1 $2" | awk '{ exit !($1 - $2 >= $3 && $1 - $2 < $4) }'
+    took=$(($(now) - $4))
+    [ "$2" -eq 0 ] || holds "$1: not before $2 ms ($took)" test $took -ge "$2"
+    soon "$1" $took "$3"
 }
 
 # run COMMAND... - output in out and err, status in $status
@@ -88,12 +89,12 @@ says 64 'minus sign' 'an option in disguise' client peers check laptopb,-oProxyC
 says 64 "no network interface 'nosuch0' here; there are .*lo" 'an interface that is not there' \
     client peers check 192.0.2.1 --iface nosuch0
 says 64 "no network interface '^lo' here" 'an exclusion mark' client peers check 192.0.2.1 --iface '^lo'
-holds 'all of that at once' within 0 3 "$from"
+within 'all of that at once' 0 3000 "$from"
 
 # --- serve ---
 from=$(now)
 says 69 'nobody came within 1 s' 'nobody comes' server --once --wait 1 --port 0
-holds 'after a second' within 1 2.5 "$from"
+within 'after a second' 1000 2500 "$from"
 says 66 'nosuchkey' 'no key file' server --key-file nosuchkey
 
 # --- key files, for scripts ---
@@ -209,7 +210,7 @@ says 64 'peer is this host' 'the address that every machine has' on a "$DDPBENCH
 says 64 'peer is this host' 'the own name again' on a "$DDPBENCH" peers check laptopa
 from=$(now)
 says 69 '10.77.0.9' 'one of two is missing' on a "$DDPBENCH" peers check laptopb,10.77.0.9 --key-file "$scratch/key"
-holds 'known within 4 s' within 0 4 "$from"
+within 'known within 4 s' 0 4000 "$from"
 is 'and only that one is named' "$(grep -c laptopb err)" 0
 run on a "$DDPBENCH" peers check laptopb --key-file "$scratch/key"
 is 'the other takes a session at once' $status 0
@@ -221,7 +222,7 @@ from=$(now)
 ip -n "$net_id-b" link set vb down
 ended $client
 is 'link down: status' $status 75
-holds 'link down: known in time' within 4 8 "$from"
+within 'link down: known in time' 4000 8000 "$from"
 holds 'link down: warned before' grep -q 'warning: no sign of life from 10.77.0.2 for 3 s' err
 holds 'link down: said' grep -q '10.77.0.2.*stopped or frozen, or the network' err
 sleep 1
@@ -246,7 +247,7 @@ from=$(now)
 kill -9 "$servers"
 ended $client
 is 'killed: status' $status 75
-holds 'killed: at once' within 0 2 "$from"
+within 'killed: at once' 0 2000 "$from"
 holds 'killed: named' grep -q '10.77.0.2' err
 ended "$servers"
 on b "$DDPBENCH" serve --key-file "$scratch/key" 2>serve.log &
@@ -255,7 +256,7 @@ until_says serve.log 'on port 27124'
 printf '127.0.0.1 localhost\n127.0.1.1 laptopb\n' >"$net/hosts.a"
 from=$(now)
 says 68 "laptopb leads to this host's loopback" 'a name that leads to the loopback' on a "$DDPBENCH" peers check laptopb
-holds 'at once' within 0 2 "$from"
+within 'at once' 0 2000 "$from"
 
 # public addresses are strangers by default
 net_down

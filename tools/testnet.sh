@@ -196,15 +196,16 @@ limit()
     fi || fail "the quota of $2 % is refused" 69
 }
 
-# Those of its threads that compute. Control groups of the second version move processes only, unless they are made for
-# threads.
+# Those of its threads that compute; one that moves data and was made by a slow thread is slow no more. Control groups of the
+# second version move processes only, unless they are made for threads.
 move_threads()
 {
     dir=$(group "$1")
     [ -e "$dir/tasks" ] || fail 'single threads can be slowed with control groups of version 1 only; leave the PID out' 77
     for task in "/proc/$2/task"/*; do
         case $(cat "$task/comm" 2>/dev/null) in
-        '' | ddp-*) ;;
+        '') ;;
+        ddp-*) ! grep -qx "${task##*/}" "$dir/tasks" || echo "${task##*/}" >"${dir%/*}/tasks" ;;
         *) echo "${task##*/}" >"$dir/tasks" ;;
         esac
     done
