@@ -420,14 +420,21 @@ static bool blame_loss(struct session *s, const char *when, struct err *err)
     return false;
 }
 
+/* A peer's control connection may say more than a data socket that has ended. Once ours are closed, what it says is about that. */
+void peers_listen(struct peers *peers, const struct err *err)
+{
+    struct err none;
+    if (peers->open && err->code == ERR_PEER_LOST)
+        peers->heard = wait_ready(peers->session.stop_fd, POLLIN, wait_deadline(SESSION_REASON_MS * 1e-3), -1,
+                                  "a reason", &none) == 0;
+}
+
 void peers_leave(struct peers *peers, const char *when, json_t **report, struct err *err)
 {
     struct session *s = &peers->session;
     struct err none;
     if (!peers->open)
         return;
-    if (err->code == ERR_PEER_LOST) /* its control connection may say more than a socket that has ended */
-        wait_ready(s->stop_fd, POLLIN, wait_deadline(SESSION_REASON_MS * 1e-3), -1, "a reason", &none);
     bool lost = atomic_load(&peers->lost) || wait_ready(s->stop_fd, POLLIN, 0, -1, "a reason", &none) == 0;
     bool well = !lost && (err->code == ERR_OK || err->code == ERR_INTERRUPTED);
     uint64_t until_ns = wait_deadline(well ? PATIENCE_WELL_S : PATIENCE_FAILED_S);
@@ -436,7 +443,7 @@ void peers_leave(struct peers *peers, const char *when, json_t **report, struct 
     if (well)
         read_clocks(peers, true);
     bool again = err->code == ERR_PEER_LOST || err->code == ERR_INTERRUPTED || err->code == ERR_OK;
-    if (again && !blame_report(s, when, report, err))
+    if (again && !blame_report(s, when, report, err) && (err->code != ERR_PEER_LOST || peers->heard))
         blame_loss(s, when, err);
     for (int i = 0; i < s->peers_n && well; i++) {
         if (!report[i] && err->code == ERR_OK)

@@ -6,6 +6,7 @@
  *     peers_call(&peers, &options, plan, program, e)    everybody is reached, proven, and has the same plan
  *     team_open with session_take_next(&peers.session) ... and peers.session.stop_fd
  *     ... peers.lost turns true when a node is lost or gives up ...
+ *     peers_listen(&peers, err)                          before the team's sockets are closed
  *     peers_leave(&peers, when, report, err)       what they measured, or whose fault it was; the session is over then
  *     peers_fini(&peers)
  *
@@ -33,6 +34,7 @@ struct peers {
     struct clock_offset clock[PEERS_MAX]; /* of each peer against this node's, before and after the run */
     bool open;                            /* the session is set up */
     atomic_bool lost;
+    bool heard; /* a peer was lost or gave up before our sockets were closed */
     pthread_t watcher;
     bool watching;
     int end_fd; /* readable: the watcher ends; 0: none */
@@ -47,6 +49,9 @@ int peers_call(struct peers *peers, const struct options *o, json_t *plan, const
 
 /* Ends every wait for the peers. Does nothing without a session. */
 void peers_interrupt(struct peers *peers);
+
+/* err is what ended the run here. If it is the loss of a peer, waits a moment for one to say why. */
+void peers_listen(struct peers *peers, const struct err *err);
 
 /* The team's sockets are closed. report[i] becomes what peer i, rank i + 1, tells, made harmless; NULL if it tells nothing.
  * err holds what ended the run, if anything did, and becomes the cause with peer, address and when ("at step 3"). */

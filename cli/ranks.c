@@ -202,6 +202,7 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
 {
     char when[64];
     double patience_s = err->code == ERR_OK || err->code == ERR_INTERRUPTED ? DRAIN_S : 0;
+    peers_listen(&ranks->peers, err);
     team_close(&ranks->team);
     if (ranks->launched.launch.ops && ranks->world > 1)
         leave_launched(ranks, notes, err);

@@ -6,7 +6,7 @@
 
 # A step leaves its sample: 3 times of 8 layers, one of 51 tensors, 10 numbers of each of 5 buckets and a few more, which is
 # under 2 KiB; the rest is room for the allocator and the page cache of libraries. A leaked bucket or frame is far more.
-steps=80
+steps=40
 most=$((steps * 2048 + 2 * 1048576))
 
 holds_no_more()
