@@ -4,6 +4,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -63,6 +64,7 @@ static struct timespec after(double seconds)
 static void *run(void *argument)
 {
     struct watch *watch = argument;
+    prctl(PR_SET_NAME, "ddp-health");
     if (watch->apart)
         topology_bind_self(&watch->probe->topology, &watch->place, NULL);
     else

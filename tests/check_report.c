@@ -233,7 +233,10 @@ static void mangle(json_t *root, json_t *o)
     const char *name;
     json_t *value;
     size_t i;
-    json_object_foreach(o, name, value) json_array_append_new(keys, json_string(name));
+    json_object_foreach(o, name, value)
+    {
+        json_array_append_new(keys, json_string(name));
+    }
     json_array_foreach(keys, i, key)
     {
         json_t *old = json_incref(json_object_get(o, json_string_value(key)));
