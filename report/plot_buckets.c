@@ -146,7 +146,7 @@ static void draw(struct pen *pen, const json_t *parts, double duration_s, int ra
     fprintf(pen->gp,
             "set xrange [0:%.9g]\nset yrange [%.1f:-0.6]\nset xlabel 'since the step began, %s'\nset ytics scale 0\n",
             duration_s * 1.02 * u.per_second, (double)(ranks + buckets) - 0.4, u.name);
-    fprintf(pen->gp, "set key above horizontal left maxcols 4 width -2\n");
+    fprintf(pen->gp, "set key above horizontal left maxrows 3\n");
     exposed_bands(pen, parts, u.per_second, ranks + buckets);
     fprintf(pen->gp, "plot ");
     const char *between = "";

@@ -83,10 +83,10 @@ static int cells_of(double x, double whole, int width)
 
 static void legend(struct canvas *c, const char *letters, const char *const *names)
 {
-    fprintf(c->f, "%*s", LABEL, "");
     for (int i = 0; letters[i]; i++) {
+        fputs(i ? "  " : "", c->f);
         cells(c, letters[i], 2);
-        fprintf(c->f, " %s   ", names[i]);
+        fprintf(c->f, " %s", names[i]);
     }
     fputc('\n', c->f);
 }
@@ -250,6 +250,20 @@ static void scaling(struct canvas *c, const json_t *d, const struct outlook *o)
     fprintf(c->f, "over %s\n", o->link);
 }
 
+/* Words of a text that is clean, in lines no longer than width unless a word is. */
+static void paragraph(FILE *f, const char *text, int width)
+{
+    int used = 0;
+    while (*(text += strspn(text, " "))) {
+        int n = (int)strcspn(text, " ");
+        bool fits = used > 0 && used + 1 + n <= width;
+        fprintf(f, "%s%.*s", used == 0 ? "" : fits ? " " : "\n", n, text);
+        used = fits ? used + 1 + n : n;
+        text += n;
+    }
+    fputc('\n', f);
+}
+
 char *term_render(const json_t *d, const struct outlook *o, const struct term_style *style)
 {
     char *text = NULL;
@@ -263,9 +277,10 @@ char *term_render(const json_t *d, const struct outlook *o, const struct term_st
     if (c.width < 16)
         c.width = 16;
     report_verdict(&v, d);
-    fprintf(c.f, style->colour ? "\033[1m%s\033[0m: %s\n" : "%s: %s\n", v.word, v.head);
+    fprintf(c.f, style->colour ? "\033[1m%s\033[0m\n" : "%s\n", v.word);
+    paragraph(c.f, v.head, width);
     if (*v.detail)
-        fprintf(c.f, "%s\n", v.detail);
+        paragraph(c.f, v.detail, width);
     enum document_kind kind = document_kind(d);
     if (kind == DOCUMENT_RUN) {
         breakdown(&c, d);
