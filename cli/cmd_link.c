@@ -32,6 +32,7 @@
 
 enum { ROUNDS_OF_TWO = 3, BUSY_PATIENCE_MS = 3000 };
 #define DURATION_S 20.0 /* for each interface */
+#define DURATION_ALLREDUCE_S 30.0
 
 struct request { /* one use of the command */
     const struct invocation *in;
@@ -91,9 +92,8 @@ static int read_interfaces(struct request *r, struct err *e)
 static int check_times(struct request *r, struct err *e)
 {
     struct link_wishes *w = &r->options.survey;
-    r->duration_s = isfinite(w->duration_s) ? w->duration_s : DURATION_S * r->ways;
-    if (w->allreduce && (isfinite(w->warmup_s) || isfinite(w->window_s)))
-        return err_set(e, ERR_USAGE, "--warmup and --window are of streams, of which --allreduce has none");
+    double usual_s = w->allreduce ? DURATION_ALLREDUCE_S : DURATION_S;
+    r->duration_s = isfinite(w->duration_s) ? w->duration_s : usual_s * r->ways;
     if (isfinite(w->warmup_s) != isfinite(w->window_s))
         return err_set(e, ERR_USAGE, "--warmup and --window belong together: give both or neither");
     double streams_s = 3 * (w->warmup_s + w->window_s) * (r->ways == 2 ? 2 * ROUNDS_OF_TWO : 1);
@@ -158,6 +158,12 @@ static void doubt_folder(struct request *r)
         notes_add(&r->notes, "the result will be shown but not saved: %.240s", e.text);
 }
 
+/* Only then does it matter which kernel OpenBLAS runs. */
+static bool computes(const struct request *r)
+{
+    return r->options.survey.compute && r->ways == 1;
+}
+
 static int prepare(struct request *r, const char *peer, struct err *e)
 {
     const struct options *o = &r->options;
@@ -165,7 +171,7 @@ static int prepare(struct request *r, const char *peer, struct err *e)
         return -1;
     if (r->peers.n != 1)
         return err_set(e, ERR_USAGE, "a link has one other end: name one node, not %d", r->peers.n);
-    if (check_ways(r, e) || blas_choice_apply(&r->blas, r->in->full_argv, &r->notes, e) ||
+    if (check_ways(r, e) || (computes(r) && blas_choice_apply(&r->blas, r->in->full_argv, &r->notes, e)) ||
         probe_read(&r->probe, NULL, o->threads, &r->notes, e))
         return -1;
     probe_unbind_self(&r->probe); /* OpenMP may have tied this thread down; it is the one that communicates */
@@ -287,7 +293,8 @@ static int survey(struct request *r, int way, double duration_s, struct link *li
     struct link_survey_options o = {.duration_s = duration_s,
                                     .warmup_s = wish->warmup_s,
                                     .window_s = wish->window_s,
-                                    .work = wish->compute && r->ways == 1,
+                                    .work = computes(r),
+                                    .whole = !isfinite(wish->duration_s),
                                     .threads = {r->probe.threads, end.threads},
                                     .progress = show,
                                     .ctx = r};
@@ -366,7 +373,7 @@ static json_t *document(const struct request *r)
                                  .took_s = clock_seconds(r->from_ns, clock_now_ns()),
                                  .seed = r->options.run.seed,
                                  .allreduce = r->options.survey.allreduce,
-                                 .work = r->options.survey.compute && r->ways == 1,
+                                 .work = computes(r),
                                  .ways = r->ways,
                                  .way = r->way,
                                  .notes = &r->notes};

@@ -1,13 +1,13 @@
 /* cli/compute.c - see compute.h. */
 #include "cli/compute.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/units.h"
+#include "report/runs.h"
 
 #define FACTOR_MAX 1000.0
 
@@ -168,14 +168,8 @@ static int read_steps(const json_t *d, struct replay *replay, const struct run *
 
 int compute_load(const struct compute *c, struct replay *replay, const struct run *run, struct err *e)
 {
-    json_error_t why;
-    errno = 0;
-    json_t *d = json_load_file(c->path, JSON_REJECT_DUPLICATES, &why);
-    if (!d && errno)
-        return err_set(e, ERR_NO_INPUT, "%.200s: %m", c->path);
-    int result = d ? compare(d, run, e) : err_set(e, ERR_DATA, "no JSON: %.100s (line %d)", why.text, why.line);
-    if (result == 0)
-        result = read_steps(d, replay, run, e);
+    json_t *d = runs_read(c->path, e);
+    int result = !d || compare(d, run, e) || read_steps(d, replay, run, e) ? -1 : 0;
     json_decref(d);
     return result ? err_context(e, "--compute replay:%.200s", c->path) : 0;
 }

@@ -119,13 +119,14 @@ static const struct row {
      "leave out the floor: the time of the same step's matrix products alone"},
 
     {"duration", "S", REAL, AT(survey.duration_s), 2, 3600, L | C, DURATION,
-     "all measurements together take about S seconds (default 20 for each interface)"},
+     "all measurements together take about S seconds (default for each interface: 20, with --allreduce 30, and longer "
+     "if its sizes need that)"},
     {"warmup", "S", REAL, AT(survey.warmup_s), 0, 600, L, DURATION,
      "of each stream, counted nowhere (default: a part of the duration)"},
     {"window", "S", REAL, AT(survey.window_s), 0.05, 3600, L, DURATION,
      "of each stream: bytes and time that count (default: a part of the duration)"},
     {"allreduce", NULL, ON, AT(survey.allreduce), 0, 0, L, DURATION,
-     "the all-reduce of every back-end from 4 B to 64 MiB instead of streams and messages"},
+     "after the streams the all-reduce of every back-end from 4 B to 64 MiB, in place of messages"},
     {"no-compute", NULL, OFF, AT(survey.compute), 0, 0, L, DURATION,
      "leave out how much computing slows beside the link"},
 

@@ -211,7 +211,7 @@ static json_t *message_json(const struct link_survey *s, uint64_t bytes)
     return o;
 }
 
-static void add_messages(json_t *root, json_t *link, const char *path, const struct link_survey *s)
+static void add_messages(json_t *root, json_t *link, const char *path, const struct link_survey *s, bool asked)
 {
     json_t *list = json_array();
     char where[96];
@@ -222,7 +222,8 @@ static void add_messages(json_t *root, json_t *link, const char *path, const str
     if (s->largest_bytes)
         json_object_set_new(link, "largest_message_bytes", json_integer((json_int_t)s->largest_bytes));
     else
-        json_unknown(root, link, "largest_message_bytes", where, "there was no time for a round of messages");
+        json_unknown(root, link, "largest_message_bytes", where,
+                     asked ? "there was no time for a round of messages" : "not asked for");
 }
 
 /* ---- computing beside the link ---- */
@@ -521,7 +522,7 @@ static json_t *way_json(json_t *root, const struct record_link *r, const struct 
     char where[64];
     const char *interface = w->ends_known && *w->first[0].interface ? w->first[0].interface : w->interface;
     json_object_set_new(link, "interface", interface ? output_string(interface) : json_null());
-    set_known(root, link, path, "rate_bytes_per_s", r->allreduce ? NAN : ring_rate(s));
+    set_known(root, link, path, "rate_bytes_per_s", ring_rate(s));
     set_known(root, link, path, "rtt_s", link_survey_rtt(s));
     for (int end = 0; end < 2; end++) {
         struct link_end at = w->ended ? w->last[end] : w->first[end];
@@ -536,7 +537,7 @@ static json_t *way_json(json_t *root, const struct record_link *r, const struct 
     json_object_set_new(link, "ends", ends);
     add_latency(root, link, path, s);
     add_streams(root, link, path, s);
-    add_messages(root, link, path, s);
+    add_messages(root, link, path, s, !r->allreduce);
     add_interaction(root, link, path, w, r->work && !r->allreduce);
     add_allreduce(root, link, path, r, s);
     add_contention(root, link, path, s, r->work);

@@ -44,6 +44,23 @@ bool address_is_private(const struct address *a)
     return six && ((six[0] == 0xfe && (six[1] & 0xc0) == 0x80) || (six[0] & 0xfe) == 0xfc);
 }
 
+/* What cannot be one machine: no address at all (0/8, ::; connecting to it reaches this host), a group, everybody. */
+static bool is_no_host(const struct address *a)
+{
+    const unsigned char *four = bytes4(a), *six = bytes6(a);
+    if (four)
+        return four[0] == 0 || four[0] >= 224;
+    return six && (six[0] == 0xff || IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)six));
+}
+
+/* fe80::1 is on every link; without the interface nobody knows which is meant. */
+static bool lacks_interface(const struct address *a)
+{
+    const unsigned char *six = bytes6(a);
+    return six && six[0] == 0xfe && (six[1] & 0xc0) == 0x80 &&
+           ((const struct sockaddr_in6 *)&a->sa)->sin6_scope_id == 0;
+}
+
 bool address_same_host(const struct address *a, const struct address *b)
 {
     const unsigned char *a4 = bytes4(a), *b4 = bytes4(b), *a6 = bytes6(a), *b6 = bytes6(b);
@@ -182,6 +199,19 @@ static int this_host_fails(const struct peer *peer, const struct address *own, b
     return err_set(e, ERR_USAGE, "peer is this host: %.80s leads to its own address %s", peer->host, text);
 }
 
+static int useless_fails(const struct peer *peer, const struct address *at, bool numeric, struct err *e)
+{
+    char text[ADDRESS_TEXT_BYTES], from[PEER_HOST_BYTES + 16] = "";
+    address_text(at, text);
+    if (!numeric)
+        snprintf(from, sizeof from, "%.80s leads to ", peer->host);
+    enum err_code code = numeric ? ERR_USAGE : ERR_NO_HOST;
+    if (lacks_interface(at))
+        return err_set(e, code, "%s%s, which is on every link: name the interface too, as in %s%%eth0", from, text,
+                       text);
+    return err_set(e, code, "%s%s, which is the address of no single machine", from, text);
+}
+
 int address_resolve(struct addresses *out, const struct peer *peer, bool this_host, struct err *e)
 {
     struct addrinfo *list = NULL;
@@ -194,13 +224,15 @@ int address_resolve(struct addresses *out, const struct peer *peer, bool this_ho
     if (failed)
         return err_set(e, ERR_NO_HOST, "unknown host %.80s: %s", peer->host,
                        failed == EAI_SYSTEM ? strerror(errno) : gai_strerror(failed));
-    struct address own = {.bytes = 0};
+    struct address own = {.bytes = 0}, useless = {.bytes = 0};
     out->n = 0;
     for (const struct addrinfo *at = list; at && out->n < ADDRESSES_MAX; at = at->ai_next) {
         if (at->ai_family != AF_INET && at->ai_family != AF_INET6)
             continue;
         struct address a = from_sockaddr(at->ai_addr);
-        if (!this_host && is_own(&a))
+        if (is_no_host(&a) || lacks_interface(&a))
+            useless = a;
+        else if (!this_host && is_own(&a))
             own = a;
         else
             out->address[out->n++] = a;
@@ -208,6 +240,8 @@ int address_resolve(struct addresses *out, const struct peer *peer, bool this_ho
     freeaddrinfo(list);
     if (out->n > 0)
         return 0;
-    return own.bytes ? this_host_fails(peer, &own, numeric, e)
-                     : err_set(e, ERR_NO_HOST, "%.80s has no address that this program can use", peer->host);
+    if (own.bytes)
+        return this_host_fails(peer, &own, numeric, e);
+    return useless.bytes ? useless_fails(peer, &useless, numeric, e)
+                         : err_set(e, ERR_NO_HOST, "%.80s has no address that this program can use", peer->host);
 }

@@ -29,7 +29,7 @@ struct addresses {
 
 /* Where the peer may be found, best first; a name without a dot that nobody knows is tried as NAME.local. Addresses of
  * this host are left out unless this_host. ERR_NO_HOST: unknown, or leads to this host's loopback only; ERR_USAGE: it is
- * this host itself. */
+ * this host itself, or a number that no single machine has (0.0.0.0, a group, fe80::1 without its interface). */
 int address_resolve(struct addresses *out, const struct peer *peer, bool this_host, struct err *e);
 
 /* A numeric address with its port, as another node gave it: 0 or -1. */

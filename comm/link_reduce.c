@@ -191,7 +191,10 @@ void link_reduction_free(struct link *l)
 int link_reduce(struct link *l, const struct link_order *o, struct link_result *r, uint64_t window_ns[2], struct err *e)
 {
     struct transport *t = find_transport(l, o->work, e);
-    l->low_water = 0; /* unknown from here on: the ring sets it */
+    /* Both remember what they last set on the socket, and neither sees the other do it. */
+    l->low_water = 0;
+    if (l->reduction)
+        l->reduction->ring.ring.low_water = 0;
     int alter = l->alter;
     l->alter = -1; /* once */
     return t ? link_reduce_on(t, (float *)(void *)l->memory, o, alter, r, window_ns, e) : -1;

@@ -8,7 +8,7 @@
  *
  *     struct link_survey survey = {0};
  *     link_survey_run(&survey, &link, session, &options, e)      again for more rounds, over another session too
- *     link_survey_reduce(...)                                    the table of all-reduce
+ *     link_survey_reduce(...)                        the table of all-reduce in place of messages
  *     link_survey_fini(&survey)
  *
  * What was measured before a failure is kept. One owner thread.
@@ -55,6 +55,7 @@ struct link_survey_options {
     double duration_s;
     double warmup_s, window_s; /* of a stream; NaN: a share of the duration */
     bool work;                 /* compute beside the link too */
+    bool whole;                /* a table of all-reduce goes to its end, also if duration_s does not suffice */
     int threads[2];            /* all that each end computes on */
     const char
         *backends[LINK_WORKS_MAX + 1]; /* of all-reduce: those that both ends have and that matter; ends with NULL */
@@ -76,7 +77,8 @@ struct link_survey {
 int link_survey_run(struct link_survey *survey, struct link *link, struct session *session,
                     const struct link_survey_options *options, struct err *e);
 
-/* All back-ends side by side, in turns, from 4 B to 64 MiB, as far as duration_s allows. */
+/* Latency and streams, then the all-reduce of all back-ends side by side, in turns, from 4 B to 64 MiB, as far as
+ * duration_s allows; with `whole` to the end, unless a call would take longer than 20 s. */
 int link_survey_reduce(struct link_survey *survey, struct link *link, struct session *session,
                        const struct link_survey_options *options, struct err *e);
 

@@ -72,7 +72,7 @@ int ring_init(struct ring *ring, const struct ring_options *options, struct err 
         .timeout_ns = o->timeout_ns,
         .segment_bytes = (segment + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
         .direct_bytes = o->direct_bytes,
-        .low_water = 1,
+        .low_water = 0, /* unknown: others may have used the socket */
     };
     set_peer(&ring->next, o->world == 1 ? -1 : o->next_fd, o->next_name);
     set_peer(&ring->prev, o->world == 1 ? -1 : o->prev_fd, o->prev_name);

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,12 @@ static int is_result(const struct dirent *d)
 
 static char *read_file(const char *path, size_t *bytes, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a fifo would hold a plain open for ever */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     struct stat st;
     if (!f) {
+        if (fd >= 0)
+            close(fd);
         err_set(e, errno == EACCES ? ERR_IO : ERR_NO_INPUT, "cannot open %.300s: %s", path, strerror(errno));
         return NULL;
     }

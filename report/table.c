@@ -125,12 +125,16 @@ static void heading(struct table_page *p)
         fprintf(p->f, "%s  %.0f parameters, ", p->plain, parameters);
     double accum = table_num(m, "accum", NULL);
     double world = table_num(p->d, "world", NULL);
+    double batch = table_num(m, "batch", NULL), seq = table_num(m, "seq", NULL);
     if (world > 1)
-        fprintf(p->f, "%.0f ranks, %.0f x %.0f each", world, table_num(m, "batch", NULL), table_num(m, "seq", NULL));
+        fprintf(p->f, "%.0f ranks, %.0f x %.0f", world, batch, seq);
     else
-        fprintf(p->f, "batch %.0f x %.0f", table_num(m, "batch", NULL), table_num(m, "seq", NULL));
+        fprintf(p->f, "batch %.0f x %.0f", batch, seq);
     if (accum > 1)
         fprintf(p->f, " x %.0f", accum);
+    bool equal = fabs(table_num(m, "tokens_per_step", NULL) - world * batch * seq * accum) < 0.5;
+    if (world > 1)
+        fprintf(p->f, equal ? " each" : " on this one");
     snprintf(tokens, sizeof tokens, "%.0f", table_num(m, "tokens_per_step", NULL));
     fprintf(p->f, " = %s tokens per step, ", tokens);
     table_put(p, json_string_value(table_at(m, "dtype", NULL)));

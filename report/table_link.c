@@ -271,7 +271,7 @@ static void allreduce(struct table_page *p, const json_t *link)
         largest = fmax(largest, bytes);
     }
     if (largest < 67108864)
-        fprintf(p->f, "larger ones are left out: a call would take longer than the duration allows\n");
+        fprintf(p->f, "larger ones are left out: a call of that size takes too long\n");
 }
 
 /* ---- all-reduce beside computing ---- */

@@ -171,6 +171,29 @@ START_TEST(own_addresses_are_no_peers)
 }
 END_TEST
 
+/* 0.0.0.0 would connect to this host; 224/4 and ff00::/8 are groups (RFC 5771, RFC 4291), 240/4 and 255.255.255.255 no
+ * hosts (RFC 1112, RFC 919); a link-local address is unique on its link only (RFC 4007). */
+START_TEST(numbers_that_no_machine_has)
+{
+    struct addresses found;
+    struct err e = {0};
+    static const char *const numbers[] = {"0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255",
+                                          "[::]",    "ff02::1", "fe80::1",   "[::ffff:0.0.0.0]"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        bool here = i % 2; /* allowing this host allows none of them */
+        ck_assert_int_eq(peer_list_parse(&list, numbers[i], here, &e), 0);
+        ck_assert_msg(address_resolve(&found, &list.peer[0], here, &e) == -1, "%s", numbers[i]);
+        ck_assert_msg(e.code == ERR_USAGE, "%s: %d", numbers[i], (int)e.code);
+        ck_assert_msg(strstr(e.text, i == 6 ? "name the interface" : "no single machine") != NULL, "%s", e.text);
+    }
+    static const char *const hosts[] = {"1.0.0.1", "223.255.255.254", "fe80::1%lo", "fec0::1"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        ck_assert_int_eq(peer_list_parse(&list, hosts[i], false, &e), 0);
+        ck_assert_msg(address_resolve(&found, &list.peer[0], false, &e) == 0, "%s: %s", hosts[i], e.text);
+    }
+}
+END_TEST
+
 START_TEST(a_name_that_nobody_knows)
 {
     struct addresses found;
@@ -284,6 +307,7 @@ int main(void)
     tcase_add_test(t, lists_that_are_none);
     tcase_add_test(t, own_host_is_no_peer);
     tcase_add_test(t, own_addresses_are_no_peers);
+    tcase_add_test(t, numbers_that_no_machine_has);
     tcase_add_test(t, a_name_that_nobody_knows);
     tcase_add_test(t, private_ranges);
     tcase_add_test(t, the_local_end_of_a_route);

@@ -178,6 +178,8 @@ echo '{"a": 1}' >thing.json
 refused 65 'no schema_version' thing.json
 mkdir folder.json
 refused 65 'is no file' ./folder.json
+mkfifo fifo.json # nobody writes to it, and that must not be waited for
+refused 65 'is no file' ./fifo.json
 sed 's/"world": 1/"world": 2/' "$saved" >two.json
 refused 65 '2 ranks' two.json
 refused 65 'no rate of a link' --link-run "$saved"

@@ -111,9 +111,12 @@ refused 65 'batch of 4 x 64 x 1' --compute replay:one --batch 2
 refused 65 'mlp-768' --compute replay:one --model mlp-768 --seq 1
 refused 65 'only the result of one rank' --compute replay:four
 echo '{"schema_version": 1' >"$scratch/cut"
-refused 65 'no JSON' --compute replay:cut
+refused 65 'no complete JSON' --compute replay:cut
 echo '{"schema_version": 1}' >empty
 refused 65 'no result of a run' --compute replay:empty
+refused 65 'is no file' --compute "replay:$scratch"
+mkfifo fifo
+refused 65 'is no file' --compute replay:fifo
 sed 's/"us": \["[0-9]*/"us": ["-5/' one >odd
 sed -i 's/^\( *\)"\([0-9]* [0-9 ]*\)",*$/\1"x",/' odd
 refused 65 '--compute replay:odd' --compute replay:odd
