@@ -96,7 +96,8 @@ static int flushed(const struct invocation *in, bool ok, int code)
 {
     if (ok && fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "%s: cannot write the result to stdout: %s\n", in->program, strerror(errno ? errno : EIO));
+    if (errno != EPIPE) /* `| head` has seen enough; the status says it */
+        fprintf(stderr, "%s: cannot write the result to stdout: %s\n", in->program, strerror(errno ? errno : EIO));
     return ERR_IO;
 }
 

@@ -104,6 +104,18 @@ if [ -w /dev/full ]; then
     is 'a full disk under stdout' $status 74
     holds 'is said' grep -q stdout err
 fi
+# a reader that has gone before the first byte: `| head` is no failure to talk about
+mkfifo gone
+exec 4<>gone 5>gone
+cat gone >/dev/null &
+exec 4<&-
+kill $!
+wait
+status=0
+"$DDPBENCH" info >&5 2>err || status=$?
+exec 5>&-
+is 'a reader that has gone' $status 74
+is 'passes without a word' "$(cat err)" ''
 status=0
 "$DDPBENCH" info >&- 2>err || status=$?
 is 'a closed stdout' $status 74
