@@ -164,7 +164,8 @@ static double predict(struct live *l, int way, const char *alone)
         say(&w, path);
         pass(&w, l->options, TO_PREDICT);
         json_t *answer = child_run(w.word, 0, &ignored);
-        speedup = table_value(table_at(answer, "prediction", "speedup", "median", NULL));
+        const json_t *two = json_array_get(json_object_get(answer, "nodes"), 0);
+        speedup = table_value(table_at(two, "speedup", "median", NULL));
         json_decref(answer);
     }
     unlink(path);
