@@ -36,29 +36,31 @@ enum { RECORD_MIN = 5 };  /* steps for replay: at least so many, */
 
 /* ---- the experiment ---- */
 
+/* Room for new_n rows in place of old_n. What is new is written to, so that its pages are there before a step is timed. */
+static int extend(double **rows, size_t old_n, size_t new_n, size_t row_bytes)
+{
+    char *more = realloc(*rows, new_n * row_bytes + sizeof **rows);
+    if (!more)
+        return -1;
+    memset(more + old_n * row_bytes, 0, (new_n - old_n) * row_bytes);
+    *rows = (double *)more;
+    return 0;
+}
+
 static int grow(struct run *run, struct err *e)
 {
     if (run->n < run->capacity)
         return 0;
-    size_t layers = plan_layers(&run->spec);
-    size_t capacity = run->options.steps > 0 ? (size_t)run->options.steps
-                      : run->capacity        ? 2 * (size_t)run->capacity
-                                             : 64;
-    void *sample = realloc(run->sample, capacity * sizeof *run->sample);
-    if (sample)
-        run->sample = sample;
-    void *layer = realloc(run->layer_s, capacity * layers * 3 * sizeof(double));
-    if (layer)
-        run->layer_s = layer;
-    void *ready = realloc(run->ready_s, capacity * (size_t)run->net.layout.n * sizeof(double));
-    if (ready)
-        run->ready_s = ready;
-    void *bucket = realloc(run->bucket_s, (capacity * (size_t)run->buckets * RUN_BUCKET_COLUMNS + 1) * sizeof(double));
-    if (bucket)
-        run->bucket_s = bucket;
-    if (!sample || !layer || !ready || !bucket)
-        return err_set(e, ERR_MEMORY, "no memory for the samples of %zu steps", capacity);
-    run->capacity = (int)capacity;
+    size_t old = (size_t)run->capacity, n = run->options.steps > 0 ? (size_t)run->options.steps : old ? 2 * old : 64;
+    size_t layers = plan_layers(&run->spec), number = sizeof(double);
+    double *sample = (double *)run->sample;
+    int failed = extend(&sample, old, n, sizeof *run->sample);
+    run->sample = (struct run_sample *)sample;
+    if (failed || extend(&run->layer_s, old, n, layers * 3 * number) ||
+        extend(&run->ready_s, old, n, (size_t)run->net.layout.n * number) ||
+        extend(&run->bucket_s, old, n, (size_t)run->buckets * RUN_BUCKET_COLUMNS * number))
+        return err_set(e, ERR_MEMORY, "no memory for the samples of %zu steps", n);
+    run->capacity = (int)n;
     return 0;
 }
 
@@ -402,6 +404,8 @@ static struct footprint hushed_footprint(const struct run_options *o)
 
 static int timed_steps(struct run *run, struct step_worker *w, const struct reporter *r, struct err *e)
 {
+    if (run->options.steps != 0 && grow(run, e))
+        return -1;
     run->timed = true;
     run->before = hushed_footprint(&run->options);
     int result = step_by_step(run, w, r, e);
