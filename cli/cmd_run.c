@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/judge.h"
+#include "cli/live.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/predict_run.h"
@@ -464,8 +465,8 @@ static void execute(struct job *s)
     clock_utc(s->started);
     start_watching(s);
     s->before = counters_now(&s->probe);
-    s->executed =
-        run_execute(&s->run, s->ranks.rank == 0 ? progress_show : NULL, &s->progress, &s->notes, &s->err) == 0;
+    struct live live = {s->ranks.rank == 0 ? &s->progress : NULL, &s->run, s->options.live, 0};
+    s->executed = run_execute(&s->run, live_show, &live, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
     watch_stop(&s->watch);
     progress_clear(&s->progress);

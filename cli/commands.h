@@ -45,5 +45,6 @@ int cmd_history(const struct invocation *in);
 int cmd_doctor(const struct invocation *in);
 int cmd_completion(const struct invocation *in);
 int cmd_report(const struct invocation *in);
+int cmd_demo(const struct invocation *in);
 
 #endif

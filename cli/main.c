@@ -28,6 +28,8 @@ const struct command commands[] = {
     {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget", OPTIONS_PEERS},
     {"report", cmd_report, "a saved result as a page with figures, in the terminal, or as CSV, Markdown and others",
      OPTIONS_REPORT},
+    {"demo", cmd_demo, "straggler, wifi, bucket or batch: three minutes that show what slows data-parallel training",
+     OPTIONS_DEMO},
     {"trace", cmd_trace, "what every rank did when, of a saved run, for a trace viewer", OPTIONS_TRACE},
     {"compare", cmd_compare, "is B faster than A? saved runs, one or several of each", OPTIONS_COMPARE},
     {"history", cmd_history, "the saved runs over time: a list, a drawing, a check for what became slower",

@@ -31,7 +31,8 @@ enum {
     L = OPTIONS_LINK,
     TR = OPTIONS_TRACE,
     RE = OPTIONS_REPORT,
-    K = OPTIONS_SOAK
+    K = OPTIONS_SOAK,
+    DE = OPTIONS_DEMO
 };
 
 enum { C = OPTIONS_COMPARE, H = OPTIONS_HISTORY, D = OPTIONS_DOCTOR, W = OPTIONS_COMPLETION };
@@ -146,6 +147,11 @@ static const struct row {
      "train together with these nodes; this one is rank 0. Each runs 'serve', or is started by ssh; ssh:HOST and "
      "tcp:HOST "
      "force one of the two"},
+    {"spawn", "N", INT, AT(run.world), 2, 16, DE, RANKS,
+     "N ranks on this node (default: 4 for straggler, 2 for the others), which sleep through recorded computing; the "
+     "exchange is real and paced"},
+    {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, DE, RANKS,
+     "with these nodes, over the link to them, in place of --spawn; each runs 'serve'"},
     {"global-batch", "N", INT, AT(run.global_batch), 1, 1 << 20, R, RANKS,
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
@@ -177,7 +183,7 @@ static const struct row {
     {"no-predict", NULL, OFF, AT(predict_first), 0, 0, R, RANKS,
      "with --peers: leave out the prediction before the first step, and the seconds for what it needs"},
 
-    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L | K | C, NODE,
+    {"threads", "N", INT, AT(threads), 1, 4096, R | P | I | S | L | K | C | DE, NODE,
      "compute threads of each rank on this node (default: physical cores this process may use, divided by ranks)"},
     {"seconds", "S", REAL, AT(seconds), 0.05, 600, P | Q, NODE, "time for each measurement (default 0.5)"},
     {"sysroot", "DIR", TEXT, AT(sysroot), 0, 0, R | P | K | D, NODE, "read the machine from DIR/sys and DIR/proc"},
@@ -186,11 +192,11 @@ static const struct row {
     {"wait", "S", REAL, AT(wait_s), 0.1, 1e7, S, NODE, "end with status 69 when nobody has come for S seconds"},
     {"port", "N", INT, AT(port), 0, 65535, S, NODE, "listen here (default 27124; 0: any that is free)"},
     {"any-source", NULL, ON, AT(any_source), 0, 0, S, NODE, "answer callers outside the local networks too"},
-    {"iface", "NAME", TEXT, AT(iface), 0, 0, R | Q, NODE,
+    {"iface", "NAME", TEXT, AT(iface), 0, 0, R | Q | DE, NODE,
      "use this network interface (default: by the route to each peer)"},
     {"iface", "NAME[,NAME]", TEXT, AT(iface), 0, 0, L | C, NODE,
      "measure over this network interface (default: by the route to the peer), or compare two in turns"},
-    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L | C, NODE,
+    {"key-file", "FILE", TEXT, AT(key_file), 0, 0, R | S | Q | L | C | DE, NODE,
      "share the key in FILE (64 hexadecimal digits, mode 0600; /dev/fd/N: inherited) instead of pairing"},
     {"key-stdin", NULL, ON, AT(key_stdin), 0, 0, S, NODE,
      "share the key on standard input, print the port on standard output, and end when the input does: for ssh"},
@@ -205,7 +211,7 @@ static const struct row {
     {"peer-timeout", "S", REAL, AT(peer_timeout_s), 4, 86400, R | S | Q | L | C, NODE,
      "give a peer up after S seconds without a sign of life (default 20)"},
 
-    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D, OUTPUT,
+    {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | DE, OUTPUT,
      "print one JSON document instead of a table"},
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
     {"output", "DIR", TEXT, AT(output), 0, 0, RE, OUTPUT,
@@ -217,18 +223,20 @@ static const struct row {
      "page; none: scripts and data only"},
     {"plot-timeout", "S", REAL, AT(report.deadline_s), 0.1, 3600, RE, OUTPUT,
      "give gnuplot up after S seconds; the page is there without its pictures (default 20)"},
-    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K | RE | C | H | D, OUTPUT,
+    {"results-dir", "DIR", TEXT, AT(results_dir), 0, 0, R | T | L | TR | K | RE | C | H | D | DE, OUTPUT,
      "where results are (default: ./results if it is there and writable, else the XDG data folder)"},
     {"label", "TEXT", TEXT, AT(label), 0, 0, R | L | K | C, OUTPUT, "a note of yours to keep with the result"},
 
-    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W, OTHER,
+    {"help", NULL, ON, AT(help), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W | DE, OTHER,
      "print this text"},
-    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W, OTHER,
+    {"version", NULL, ON, AT(version), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | W | DE, OTHER,
      "print the version"},
 
     /* Hooks for tests: a value in the plan of a serving node; peers on this host. */
     {"test-plan", "KEY=VALUE", TEXT, AT(test_plan), 0, 0, S, OTHER, NULL},
-    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q | L | C, OTHER, NULL},
+    {"test-this-host", NULL, ON, AT(test_this_host), 0, 0, R | Q | L | C | DE, OTHER, NULL},
+    /* And for demonstrations: steps and their number, so many times as long. */
+    {"test-scale", "X", REAL, AT(test_scale), 0.01, 1, DE, OTHER, NULL},
 
     /* Hooks for tests: poison one weight before this timed step, to see that a broken loss is noticed; alter one of the last
      * rank's weights after it, to see that ranks are compared. */
@@ -244,6 +252,8 @@ static const struct row {
     {"rehearse", NULL, ON, AT(run.rehearse), 0, 0, R, OTHER, NULL},
     /* How a rank finds its place; see ddp/spawn.h. */
     {"worker", "PLACE", TEXT, AT(worker), 0, 0, R, OTHER, NULL},
+    /* A descriptor that is told of every step; see live.h. */
+    {"live", "FD", INT, AT(live), 0, 65535, R, OTHER, NULL},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, KEY_FIRST = 256 };
@@ -283,6 +293,8 @@ static const struct options defaults = {
     .seconds = 0.5,
     .port = PEER_PORT,
     .peer_timeout_s = 20,
+    .live = -1,
+    .test_scale = 1,
     .predict = {.bytes = NAN, .target = 1},
     .report = {.format = "html", .plot = "svg", .deadline_s = 20},
     .history = {.noise_floor = NAN},

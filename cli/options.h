@@ -32,7 +32,8 @@ enum options_of {
     OPTIONS_COMPARE = 1 << 20,
     OPTIONS_HISTORY = 1 << 21,
     OPTIONS_DOCTOR = 1 << 22,
-    OPTIONS_COMPLETION = 1 << 23
+    OPTIONS_COMPLETION = 1 << 23,
+    OPTIONS_DEMO = 1 << 24
 };
 
 /* What is to be predicted. */
@@ -93,6 +94,8 @@ struct options {
     struct history_options history;
     const char *output; /* trace, report; NULL: not given */
     struct report_options report;
+    int live;             /* run: a descriptor that takes live.h's lines; -1: none */
+    double test_scale;    /* demo: how long it takes, of what it is meant to take */
     bool encrypt, clear;  /* gradients of peers */
     bool require_encrypt; /* serve */
     bool key_stdin;       /* serve */

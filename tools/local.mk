@@ -1,7 +1,7 @@
 # What maintainers run, the launcher, the packages lists, and the version.
 EXTRA_DIST += \
 	.ci/run .clang-format .editorconfig GNUmakefile HACKING.md LICENSE README.md bootstrap \
-	doc/ARCHITECTURE.md doc/METHOD.md doc/SECURITY.md doc/ci.md doc/two-nodes.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
+	doc/ARCHITECTURE.md doc/classroom.md doc/METHOD.md doc/SECURITY.md doc/ci.md doc/two-nodes.md doc/pytorch.md doc/examples/gpt.py doc/examples/mlp.py \
 	tools/bench.py tools/bench.sh tools/check_layers.sh tools/cppcheck.supp tools/golden.py tools/install.sh tools/lint.sh tools/testnet.sh \
 	tools/validate tools/validation/__init__.py tools/validation/cells.py tools/validation/measure.py tools/validation/report.py \
 	tools/validation/rig.py tools/validation/sweep.py \
@@ -37,7 +37,7 @@ format:
 # The manual pages are the program's own --help, one for all of it and one per command. It runs under its installed name from an
 # empty folder, for in a build tree it would call itself ./bench. A tarball holds the pages, so help2man is needed only where
 # sources change.
-COMMAND_PAGES = doc/ddpbench-compare.1 doc/ddpbench-completion.1 doc/ddpbench-doctor.1 doc/ddpbench-history.1 doc/ddpbench-info.1 \
+COMMAND_PAGES = doc/ddpbench-compare.1 doc/ddpbench-completion.1 doc/ddpbench-demo.1 doc/ddpbench-doctor.1 doc/ddpbench-history.1 doc/ddpbench-info.1 \
 	doc/ddpbench-link.1 doc/ddpbench-peers.1 doc/ddpbench-predict.1 doc/ddpbench-probe.1 doc/ddpbench-report.1 doc/ddpbench-run.1 \
 	doc/ddpbench-serve.1 doc/ddpbench-soak.1 doc/ddpbench-trace.1
 dist_man_MANS += doc/ddpbench.1 $(COMMAND_PAGES)
