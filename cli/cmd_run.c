@@ -145,9 +145,10 @@ static void tell_plan(const struct job *s)
 {
     const struct run *run = &s->run;
     const struct run_options *o = &run->options;
-    char length[96], duration[48] = "", accum[32] = "", ranks[32] = "";
+    char length[96], duration[48] = "", accum[32] = "", ranks[48] = "";
+    bool unequal = o->shares || (o->global_batch && o->global_batch % (o->world * o->accum));
     if (o->world > 1)
-        snprintf(ranks, sizeof ranks, "%d ranks, each ", o->world);
+        snprintf(ranks, sizeof ranks, unequal ? "%d ranks, on this one " : "%d ranks, each ", o->world);
     if (o->accum > 1)
         snprintf(accum, sizeof accum, " x %d", o->accum);
     if (o->steps >= 0)

@@ -68,13 +68,24 @@ static int try_all(struct peers *peers, const struct options *o, struct err *e)
     return result;
 }
 
+/* What would be ignored without --peers was meant to do something. */
+static int check_alone(const struct options *o, struct err *e)
+{
+    const char *given = o->encrypt    ? "encrypt"
+                        : o->clear    ? "clear"
+                        : o->remote   ? "remote"
+                        : o->no_ssh   ? "no-ssh"
+                        : o->key_file ? "key-file"
+                        : o->iface    ? "iface"
+                                      : NULL;
+    return given ? err_set(e, ERR_USAGE, "--%s is about the connections of --peers", given) : 0;
+}
+
 int peers_check(struct peers *peers, const struct options *o, struct err *e)
 {
     *peers = (struct peers){0};
     if (!o->peers)
-        return o->encrypt || o->clear
-                   ? err_set(e, ERR_USAGE, "--%s is about the connections of --peers", o->encrypt ? "encrypt" : "clear")
-                   : 0;
+        return check_alone(o, e);
     if (o->run.world > 1)
         return refuse("--spawn", e);
     if (*o->compute.path)

@@ -201,15 +201,14 @@ static int this_host_fails(const struct peer *peer, const struct address *own, b
 
 static int useless_fails(const struct peer *peer, const struct address *at, bool numeric, struct err *e)
 {
-    char text[ADDRESS_TEXT_BYTES], from[PEER_HOST_BYTES + 16] = "";
+    char text[ADDRESS_TEXT_BYTES], from[PEER_HOST_BYTES + sizeof text + 16] = "";
     address_text(at, text);
     if (!numeric)
-        snprintf(from, sizeof from, "%.80s leads to ", peer->host);
+        snprintf(from, sizeof from, "%.80s leads to %s, and ", peer->host, text);
     enum err_code code = numeric ? ERR_USAGE : ERR_NO_HOST;
     if (lacks_interface(at))
-        return err_set(e, code, "%s%s, which is on every link: name the interface too, as in %s%%eth0", from, text,
-                       text);
-    return err_set(e, code, "%s%s, which is the address of no single machine", from, text);
+        return err_set(e, code, "%s%s is on every link: name the interface too, as in %s%%eth0", from, text, text);
+    return err_set(e, code, "%s%s is the address of no single machine", from, text);
 }
 
 int address_resolve(struct addresses *out, const struct peer *peer, bool this_host, struct err *e)

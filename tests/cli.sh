@@ -51,10 +51,21 @@ refused 65 "$scratch" --data "$scratch"
 refused 66 'nowhere.bin' --checkpoint nowhere.bin
 refused 66 'nosuchroot' --sysroot nosuchroot
 refused 73 '/proc' --save /proc/weights.bin
+# what would be ignored without --peers
+for option in --encrypt --clear --no-ssh '--remote /bin/ddpbench' '--key-file key' '--iface lo'; do
+    # shellcheck disable=SC2086 # an option and its value
+    refused 64 "${option%% *} is about the connections of --peers" $option
+done
 # memory, known before anything is taken
 printf 'text\n%.0s' 1 2 3 >short.txt
 refused 65 'short.txt' --data short.txt --seq 64
 refused 71 'lower --batch' --batch 65000
+
+# --- three sequences for two ranks: the first has two, which are not "each" ---
+run --spawn 2 --model linear-10x2 --global-batch 3 --steps 1 --no-floor --no-baseline --results-dir unequal
+holds 'the batch of this rank' grep -q '2 ranks, 2 x 1 on this one = 3 tokens per step' out
+run --spawn 2 --model linear-10x2 --global-batch 4 --steps 1 --no-floor --no-baseline --results-dir unequal
+holds 'the batch of each' grep -q '2 ranks, 2 x 1 each = 4 tokens per step' out
 
 # --- text on request ---
 run --version
