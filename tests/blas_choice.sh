@@ -6,6 +6,7 @@
 # any CPU with AVX2: the SSE3 kernel is less than 95 % as fast as the best.
 # shellcheck disable=SC2317 # says and silent are called through holds
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "what it starts measures speeds"
 
 program=${DDPBENCH%/*}/tests/check_blas_choice
 [ -x "$program" ] || skip_all "tests/check_blas_choice is not built"

@@ -1,6 +1,7 @@
 # The command line from outside: exit codes, one JSON document on stdout whatever happens, results that are
 # kept. Runs use the smallest model, so that all of this takes seconds.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

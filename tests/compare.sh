@@ -1,5 +1,6 @@
 # ddpbench compare: verdicts, what is refused and how, and that nothing but a slower B is 1.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 . "$TOP_SRCDIR/tests/saved.sh"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"

@@ -1,5 +1,6 @@
 # compare --iface: two cables of different speed between two hosts, measured in turns; and what is refused before that.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "runs and links are measured in peers.sh and link.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/link_kit.sh"
 

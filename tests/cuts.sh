@@ -1,6 +1,7 @@
 # Connections that end in mid frame, either of them and in either direction: the run is over at once, with peer and step, and
 # the server takes the next one.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in peers.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

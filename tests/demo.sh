@@ -1,6 +1,7 @@
 # Demonstrations, two of four: a slow rank, Wi-Fi. Their numbers are those of the runs that they save. And what is refused,
 # and how they end.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its runs are ordinary ones"
 . "$TOP_SRCDIR/tests/demo_kit.sh"
 
 # --- refused before anything starts ---

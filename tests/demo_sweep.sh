@@ -1,6 +1,7 @@
 # Demonstrations, the other two of four: sizes of buckets and of batches. And on a terminal: it asks, draws, and gives the
 # terminal back.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its runs are ordinary ones"
 . "$TOP_SRCDIR/tests/demo_kit.sh"
 
 plays bucket 5 shakespeare-char && {

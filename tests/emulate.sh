@@ -1,6 +1,7 @@
 # Runs over an emulated link: they train what they train without it, they take the time that the link takes, they say that it is
 # not real, and they end as they do without it.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time; check_pacer runs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -2,6 +2,7 @@
 # other, against one server that has to take them all. Every fault is named within its deadline, nothing damaged is
 # counted, and nothing stays behind.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in peers.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

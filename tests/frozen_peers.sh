@@ -1,6 +1,7 @@
 # Processes of either end that are stopped: silence is warned of after 3 s and ends the run at --peer-timeout, whichever process it is; a
 # short one only marks the step.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time; frozen.sh runs"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

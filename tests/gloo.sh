@@ -1,6 +1,7 @@
 # Gradients by gloo: the same training as over the ring, bit for bit at two ranks, between processes and between nodes, and
 # nulls with a reason where gloo tells nothing.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "gloo is not instrumented; check_backends runs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -1,5 +1,6 @@
 # How a node was while it ran: on a recorded laptop whose files change during the run, on this machine, with several ranks.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time; check_health runs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

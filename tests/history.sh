@@ -1,5 +1,6 @@
 # ddpbench history: lists, checks, formats, the index that nothing depends on, many runs, many writers.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is many files; check_shift and check_store run"
 . "$TOP_SRCDIR/tests/saved.sh"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"

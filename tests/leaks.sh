@@ -1,6 +1,7 @@
 # Many steps hold no more than few: resident memory and descriptors of every rank before the first and after the last timed
 # step, with ranks on this node and with a node that serves.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "the sanitizer itself looks for leaks, and its memory is not the program's"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

@@ -1,5 +1,6 @@
 # Runs that are ended by hand on either side, and a node at a tenth of the speed, which is waited for.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in serve.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

@@ -59,6 +59,14 @@ skip()
     echo "ok $lib_count - $1 # SKIP $2"
 }
 
+# not_under "FLAVOUR..." REASON - this script adds nothing under these sanitizers that others do not run there as well.
+not_under()
+{
+    case " $1 " in
+    *" ${SANITIZER:-none} "*) skip_all "under ${SANITIZER}: $2" ;;
+    esac
+}
+
 # skip_all REASON - nothing in this test can be tested here.
 skip_all()
 {

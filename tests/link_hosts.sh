@@ -1,6 +1,7 @@
 # Measuring a link between two hosts: the rates of a shaped cable, messages that wait for no acknowledgement, two cables
 # compared, a cable pulled.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in link.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/link_kit.sh"
 

@@ -1,5 +1,6 @@
 # predict from outside: stated numbers with known answers, a run of one node, what is refused, the ledger.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -1,6 +1,7 @@
 # A run with a peer is predicted before it starts, from a run of this node alone and the measured link, and scored afterwards.
 # Over the loopback, so without root; how near the prediction is says nothing here and is not asked.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/link_kit.sh"
 

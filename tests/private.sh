@@ -1,6 +1,7 @@
 # Data and weights that only one of the nodes has: losses are those of --spawn with the same file to the last bit, and files
 # that differ are told.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in peers.sh"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -1,6 +1,7 @@
 # The probe command from outside: one strict document, nulls and warnings where there is no /sys, affinity by the
 # system's numbers, quotas and limits from a tree.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

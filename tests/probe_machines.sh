@@ -1,6 +1,7 @@
 # Real machines, recorded by the hwloc project, each come out right: what is in each stands in its name (s packages,
 # n memory nodes, p fast cores, co or c cores, t threads).
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 
 machines="$TOP_SRCDIR/../shared/data/machines"
 json_at="$(dirname "$DDPBENCH")/tests/json_at"

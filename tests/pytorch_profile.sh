@@ -2,6 +2,7 @@
 # The recorder for jobs of PyTorch (tools/pytorch_profile.py): what it writes, and what it refuses. Needs a Python with
 # torch, named by TORCH_PYTHON.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "it runs no program of this project"
 
 python=${TORCH_PYTHON:-python3}
 "$python" -c 'import torch' 2>/dev/null || skip_all "no torch in ${TORCH_PYTHON:-python3}; name a Python that has it in TORCH_PYTHON"

@@ -1,6 +1,7 @@
 # --compute replay: recorded steps are slept through. One rank takes what was recorded, four ranks on fewer processors too, sums over
 # ranks are real, and results say what they are.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time; check_replay runs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

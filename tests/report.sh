@@ -2,6 +2,7 @@
 # documents; formats.
 # shellcheck disable=SC2016,SC2094,SC2238 # scripts in quotes are for other shells; files have short names
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "no threads beyond those of the Check programs"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -1,5 +1,6 @@
 # A soak: the load for so many minutes, what it says of drift, and predictions that take it.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "a sampled series and its fit are in check_health and check_drift"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"
 [ -x "$json_at" ] || skip_all 'tests/json_at is not built'

@@ -1,6 +1,7 @@
 # Nodes that are started by ssh, with a program of that name in PATH that runs its command on this machine, or fails as ssh
 # does. Nothing listens anywhere; whatever is started has to be gone at the end.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in peers.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 
 json_at="$(dirname "$DDPBENCH")/tests/json_at"

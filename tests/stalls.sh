@@ -1,6 +1,7 @@
 # Data connections on which nothing moves any more, while both ends say that they live: a short stall marks its step, one
 # for good ends the run once it has lasted max(60 s, 10 median steps), here with less than the minute.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its subject is time"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

@@ -1,6 +1,7 @@
 # Strangers at the port of a serving node: silent ones in great number, garbage, words that were recorded from a real data
 # socket, wrong keys in a row. None of them keeps a peer out, gets anywhere, or leaves anything behind.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "tsan" "the same threads as in serve.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/fault_kit.sh"
 

@@ -1,5 +1,6 @@
 # tools/validate without measuring: which cells there are, and what a report makes of rows whose figures were worked out by hand.
 . "$TOP_SRCDIR/tests/lib.sh"
+not_under "asan tsan" "its runs are ordinary ones"
 command -v python3 >/dev/null 2>&1 || skip_all 'there is no python3'
 cd "$scratch" || exit 99
 validate="$TOP_SRCDIR/tools/validate"
