@@ -190,6 +190,12 @@ START_TEST(allreduce)
     is(d, "link.allreduce.0.wrong", 5);
     is_unknown(d, "link.rate_bytes_per_s", "not measured"); /* there are no streams here */
     is_unknown(d, "link.largest_message_bytes", "not asked for");
+    /* columns stay apart, also with a call of seconds: 4.2295 s five times, the rate twice */
+    char *table = table_link_render(d, &(struct table_style){.colour = false});
+    ck_assert_ptr_nonnull(table);
+    const char *row = strstr(table, " 4229500 ");
+    ck_assert_msg(row && strstr(row, "   117.69   117.69  4229500  4229500   4229500 ") != NULL, "%s", table);
+    free(table);
     json_decref(d);
 }
 END_TEST
