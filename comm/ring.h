@@ -67,7 +67,7 @@ struct ring {
     char congestion[CONGESTION_NAME_BYTES]; /* control of it, on TCP sockets; "" else */
     bool fits_backlog;                      /* next is TCP, and its buffer is ours to fit */
     struct backlog backlog;
-    int low_water;         /* bytes for which the kernel wakes us, as last set on prev */
+    int low_water;         /* bytes for which the kernel wakes us, as last set on prev; 0: unknown */
     struct stream *stream; /* of next and of prev; NULL: in clear */
     void *scratch;         /* one segment: what is received to be added */
     struct err broken;     /* the first failure */

@@ -39,11 +39,11 @@ enum { RECORD_MIN = 5 };  /* steps for replay: at least so many, */
 /* Room for new_n rows in place of old_n. What is new is written to, so that its pages are there before a step is timed. */
 static int extend(double **rows, size_t old_n, size_t new_n, size_t row_bytes)
 {
-    char *more = realloc(*rows, new_n * row_bytes + sizeof **rows);
+    double *more = realloc(*rows, new_n * row_bytes + sizeof **rows);
     if (!more)
         return -1;
-    memset(more + old_n * row_bytes, 0, (new_n - old_n) * row_bytes);
-    *rows = (double *)more;
+    memset((char *)more + old_n * row_bytes, 0, (new_n - old_n) * row_bytes);
+    *rows = more;
     return 0;
 }
 
