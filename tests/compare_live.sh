@@ -30,7 +30,7 @@ servers="$servers $!"
 until_holds grep -q 'on port 27124' host.log
 status=0
 (on a "$DDPBENCH" compare --iface va,vc --peers laptopb --key-file "$scratch/key" --threads 1 --model mlp-768 --batch 64 \
-    --warmup 1 --steps 2 --duration 9 --results-dir "$scratch/saved" --json) >out 2>err || status=$?
+    --warmup 1 --steps 2 --duration 14 --results-dir "$scratch/saved" --json) >out 2>err || status=$?
 is 'a slow and a fast cable' $status 0
 [ $status -eq 0 ] || sed 's/^/# /' err
 at out verdict faster
