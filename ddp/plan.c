@@ -17,6 +17,9 @@ size_t plan_layers(const struct model_spec *spec)
     return (size_t)(spec->kind == MODEL_GPT ? spec->L + 2 : spec->layers + 1);
 }
 
+/* All of 1024 positions of GPT-2: a second chunk of logits would hold up the first part of the head. */
+enum { SPLIT_LOGITS_BYTES = 224 << 20 };
+
 static int plan_spec(struct run *run, struct err *e)
 {
     struct run_options *o = &run->options;
@@ -141,6 +144,8 @@ int run_plan(struct run *run, const struct run_options *options, struct notes *n
         return -1;
     if (options->schedule == SCHEDULE_SPLIT && run->spec.kind != MODEL_GPT)
         return err_set(e, ERR_USAGE, "schedule split parts a tied embedding, and %s has none", run->spec.name);
+    if (options->schedule == SCHEDULE_SPLIT && options->world > 1)
+        run->spec.logits_bytes = SPLIT_LOGITS_BYTES;
     if (plan_update(&run->options, e))
         return -1;
     if (options->checkpoint && checkpoint_check(options->checkpoint, &run->spec, e))

@@ -12,7 +12,7 @@
 #include "model/gemm.h"
 #include "model/ops.h"
 
-enum { MLP_BYTES = 8 << 20, HEAD_BYTES = 224 << 20 };
+enum { MLP_BYTES = 8 << 20, HEAD_BYTES = 112 << 20 };
 
 struct weights { /* addresses of one layer's tensors in a flat array; NULL where there is none */
     float *p[BLOCK_TENSORS];
@@ -52,7 +52,7 @@ void gpt_plan(struct net *net)
     struct net_buffers *b = net->buffers;
     size_t BT = rows_of(net), C = (size_t)s->C, L = (size_t)s->L, f = sizeof(float), threads = (size_t)net->threads;
     b->mlp_rows = chunk_rows(BT, MLP_BYTES / (4 * C * f));
-    b->head_rows = chunk_rows(BT, HEAD_BYTES / ((size_t)s->V * f));
+    b->head_rows = chunk_rows(BT, (s->logits_bytes ? s->logits_bytes : HEAD_BYTES) / ((size_t)s->V * f));
     b->partial = 4 * C + 16;
     buffers_plan(net, &b->residual, "residual stream", (2 * L + 1) * BT * C * f);
     buffers_plan(net, &b->mean, "norm means", (2 * L + 1) * BT * f);

@@ -33,7 +33,8 @@ struct model_spec {
     int layers; /* MLP: number of linear layers, 1 or 2, GELU between them */
     int dim[3]; /* MLP: widths, dim[0] inputs .. dim[layers] outputs */
     struct optimizer_spec optimizer;
-    int batch, seq; /* what a run uses unless told otherwise; seq is 1 for an MLP */
+    size_t logits_bytes; /* GPT: that may exist at a time; 0: as measured fastest on one node */
+    int batch, seq;      /* what a run uses unless told otherwise; seq is 1 for an MLP */
 };
 
 struct tensor {
