@@ -447,7 +447,7 @@ int cmd_link(const struct invocation *in)
     if (r.options.help || r.options.version)
         return output_help(
             in, &r.options, OPTIONS_LINK,
-            "  link NAME [OPTION...]\n\nMeasures the link to a node on which 'serve' runs: latency idle and "
+            "Measures the link to a node on which 'serve' runs: latency idle and "
             "loaded, rates by direction and size as they arrive at the receiver, CPU time for them, and how "
             "much computing slows beside it.\n");
     if (!named)

@@ -121,12 +121,33 @@ int output_text(const struct invocation *in, const char *text, int code)
     return flushed(in, fputs(text, stdout) >= 0, code);
 }
 
+/* What a command takes besides options. */
+static const char *operands(const char *command)
+{
+    static const struct {
+        const char *command, *operands;
+    } takes[] = {
+        {"link", " NAME"},
+        {"predict", " [RUN|last]"},
+        {"report", " RUN|last"},
+        {"trace", " RUN|last"},
+        {"compare", " A B"},
+        {"completion", " bash"},
+        {"peers", " list|check|forget"},
+        {"demo", " straggler|wifi|bucket|batch"},
+    };
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
+        if (strcmp(command, takes[i].command) == 0)
+            return takes[i].operands;
+    return "";
+}
+
 int output_help(const struct invocation *in, const struct options *o, enum options_of command, const char *purpose)
 {
     char synopsis[512];
     if (!o->help)
         return output_text(in, PACKAGE_NAME " " DDPBENCH_VERSION "\n", ERR_OK);
-    snprintf(synopsis, sizeof synopsis, "%s %s [OPTION...]", in->program, in->command);
+    snprintf(synopsis, sizeof synopsis, "%s %s%s [OPTION...]", in->program, in->command, operands(in->command));
     char *text = options_help(command, synopsis, purpose, "");
     if (!text)
         return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
