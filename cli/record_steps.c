@@ -40,21 +40,35 @@ int record_good_steps(const struct run *run)
     return n;
 }
 
+/* Steps whose middle lies in the first half of the time that all took. Halves of the time, not of the count: a node that
+ * becomes four times slower in the middle of a run does most of its steps before that. */
+static int first_half(const struct run *run, int n)
+{
+    double all = 0, before = 0;
+    int half = 0;
+    for (int i = 0; i < n; i++)
+        all += run->sample[i].step_s;
+    while (half < n && before + run->sample[half].step_s / 2 < all / 2)
+        before += run->sample[half++].step_s;
+    return half < 2 ? 2 : half > n - 2 ? n - 2 : half; /* one step says nothing about how steps vary */
+}
+
 struct record_halves record_halves(const struct run *run)
 {
     struct record_halves h = {NAN, NAN, false, false};
-    int n = record_good_steps(run), half = n / 2;
+    int n = record_good_steps(run), half = first_half(run, n);
     struct record_column c = record_column_make(n);
     if (n >= 4 && c.value) {
         struct summary part[2];
         for (int p = 0; p < 2; p++) {
-            for (int i = 0; i < half; i++)
-                c.value[i] = run->sample[p ? n - half + i : i].step_s;
-            part[p] = record_column_summary(&c, half);
+            int from = p ? half : 0, steps = p ? n - half : half;
+            for (int i = 0; i < steps; i++)
+                c.value[i] = run->sample[from + i].step_s;
+            part[p] = record_column_summary(&c, steps);
         }
         double apart = fabs(part[0].median - part[1].median);
         /* standard error of a median of normal samples: 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD */
-        double error = 1.2533 * 1.4826 * hypot(part[0].mad, part[1].mad) / sqrt(half);
+        double error = 1.2533 * 1.4826 * hypot(part[0].mad / sqrt(half), part[1].mad / sqrt(n - half));
         h.first_s = part[0].median;
         h.second_s = part[1].median;
         h.known = true;

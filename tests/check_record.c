@@ -373,7 +373,9 @@ START_TEST(halves_of_a_run)
         {6, {2, 2, 2, 1, 1, 1}, true, true, 2, 1},
         {5, {1, 1, 9, 2, 2}, true, true, 1, 2},
         {6, {1, 1.01, 0.99, 1.05, 1.06, 1.04}, true, false, 1, 1.05},
-        {6, {1, 2, 3, 1.5, 2.5, 3.5}, true, false, 2, 2.5}, /* apart by 25 %, but less than the noise */
+        {6, {1, 2, 3, 1.5, 2.5, 3.5}, true, false, 2, 2.5},  /* apart by 25 %, but less than the noise */
+        {6, {0.5, 0.5, 0.5, 0.5, 2, 2}, true, true, 0.5, 2}, /* halves of the time: four steps and two */
+        {6, {1, 1, 1, 1, 1, 5}, true, false, 1, 3},
         {3, {1, 2, 3}, false, false, NAN, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

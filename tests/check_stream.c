@@ -148,7 +148,7 @@ static bool pass_back(const struct relay *r)
 {
     unsigned char bytes[4096];
     ssize_t n = read(r->to, bytes, sizeof bytes);
-    return n > 0 && write(r->from, bytes, (size_t)n) == n;
+    return n > 0 && send(r->from, bytes, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
 static void *pass_on(void *argument)
@@ -169,7 +169,7 @@ static void *pass_on(void *argument)
         if (r->bytes + (size_t)n > r->cut_at)
             n = (ssize_t)(r->cut_at - r->bytes);
         for (ssize_t done = 0; done < n;) {
-            ssize_t put = write(r->to, r->passed + r->bytes + done, (size_t)(n - done));
+            ssize_t put = send(r->to, r->passed + r->bytes + done, (size_t)(n - done), MSG_NOSIGNAL);
             if (put <= 0)
                 break;
             done += put;
