@@ -203,8 +203,10 @@ START_TEST(a_ring_takes_the_time_that_the_rate_says)
     double took_s = run(&rig, speeds[_i].rounds);
     rig_close(&rig);
     double due_s = 2.0 * (world - 1) / world * (double)speeds[_i].bytes / (speeds[_i].rate * speeds[_i].share);
-    /* Jitter may have shortened its stay by then; nothing else is ever early. The others of a shared medium may end later. */
-    double least_s = due_s * (speeds[_i].share < 1 ? 0.95 : 1) - 1.1e-3;
+    /* Jitter may have shortened its stay by then; nothing else is ever early. The others of a shared medium may end
+     * later, by more where summing takes long. */
+    double shared = getenv("SANITIZER") ? 0.85 : 0.95;
+    double least_s = due_s * (speeds[_i].share < 1 ? shared : 1) - 1.1e-3;
     ck_assert_msg(took_s >= least_s, "%s, %d ranks: %.4f s is less than %.4f s", link, world, took_s, least_s);
     double most_s = due_s * (1 + room(speeds[_i].slow)) + 0.02;
     ck_assert_msg(took_s <= most_s, "%s, %d ranks: %.4f s is more than %.4f s", link, world, took_s, most_s);
