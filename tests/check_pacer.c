@@ -136,10 +136,13 @@ static void reduce(int rank, void *ctx)
         struct call call = {.step = (uint32_t)round};
         for (size_t i = 0; i < rig->n; i++)
             rig->data[rank][i] = value_of(rank, i);
-        if (ring_barrier(&rig->ring[rank], &call, &e)) /* all have their data */
-            break;
         uint64_t from = clock_now_ns();
-        if (ring_allreduce(&rig->ring[rank], rig->data[rank], rig->n, &call, &e)) {
+        int failed = ring_barrier(&rig->ring[rank], &call, &e); /* all have their data */
+        if (!failed) {
+            from = clock_now_ns();
+            failed = ring_allreduce(&rig->ring[rank], rig->data[rank], rig->n, &call, &e);
+        }
+        if (failed) {
             rig->first_failure[rank] = (int)e.code;
             memcpy(rig->failure[rank], e.text, sizeof e.text);
             shutdown(rig->ring[rank].next.fd, SHUT_RDWR); /* as the end of its process does */

@@ -610,7 +610,7 @@ START_TEST(a_dead_peer_is_noticed_at_once)
     expect_session();
     uint64_t one, from = clock_now_ns();
     ck_assert_int_eq(read(b.sessions_fd, &one, sizeof one) > 0 || kit_said(&b, "rank 1 of 2"), 1);
-    shutdown(b.serve.session.peers[0].control.channel.tls.fd, SHUT_RDWR); /* as its kernel would */
+    shutdown(atomic_load(&b.control_fd), SHUT_RDWR); /* as its kernel would */
     struct err e;
     json_t *message;
     ck_assert_int_eq(session_receive(&call.session, 0, "word", &message, wait_deadline(20), &e), -1);

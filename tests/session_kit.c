@@ -78,6 +78,7 @@ static int work(void *ctx, struct session *s, struct err *e)
 {
     struct kit_node *node = ctx;
     uint64_t one = 1;
+    atomic_store(&node->control_fd, s->peers[0].control.channel.tls.fd);
     ck_assert_int_eq(write(node->sessions_fd, &one, sizeof one), sizeof one);
     int result = node->work == KIT_ECHO   ? echo(s, e)
                  : node->work == KIT_HOLD ? hold(s, e)

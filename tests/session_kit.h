@@ -30,9 +30,10 @@ struct kit_node {
     pthread_mutex_t lock;
     char said[KIT_SAID_BYTES]; /* under the lock */
     char code[CODE_TEXT_BYTES];
-    json_t *own_plan;   /* what this node would do; NULL: what it is asked to */
-    atomic_int work;    /* enum kit_work: the test sets it while a session before may still be ending */
-    struct err run_err; /* of the work */
+    json_t *own_plan;      /* what this node would do; NULL: what it is asked to */
+    atomic_int work;       /* enum kit_work: the test sets it while a session before may still be ending */
+    struct err run_err;    /* of the work */
+    atomic_int control_fd; /* of the session's connection to the caller, for tests that cut it */
 };
 
 /* A state folder with a fresh number; options are those of a node with stored keys on any free port. */
