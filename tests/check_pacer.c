@@ -177,7 +177,7 @@ static double run(struct rig *rig, int rounds)
 static double room(double share)
 {
     double load = 0;
-    bool busy = getloadavg(&load, 1) == 1 && load > 1.5 * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    bool busy = getloadavg(&load, 1) == 1 && load > 0.5 * (double)sysconf(_SC_NPROCESSORS_ONLN);
     return busy || getenv("SANITIZER") ? 100 : share;
 }
 
