@@ -200,7 +200,8 @@ void replay_attach(struct replay *r, struct net *net, int accum, int rank, int w
     r->rank = rank;
     r->world = world;
     r->reduces = reduces;
-    r->at = r->k = 0;
+    r->at = world > 0 ? (int)((long)r->n * rank / world) : 0;
+    r->k = 0;
     if (r->slow == 0)
         r->slow = 1;
     r->stand_in = (struct net_stand_in){step, update, r};

@@ -9,15 +9,16 @@
  *     replay_wrong(&r, e)                       after a step: a sum over ranks that was not exact
  *     replay_fini(&r)
  *
- * Recorded steps are replayed in their order, again from the first after the last one, so that jitter stays as it came. Sleeps end
- * at absolute instants counted from the start of each call; being late in one segment does not add to the next within a call.
+ * Recorded steps are replayed in their order, again from the first after the last one, so that jitter stays as it came. Rank r of N
+ * begins at step r n / N: where all have the same recording, ranks in lockstep would never wait for the one that has a slow step.
+ * Sleeps end at absolute instants counted from the start of each call; being late in one segment does not add to the next
+ * within a call.
  * Gradients are small whole numbers that depend on rank, step and place, written while forward is slept through; their sum over
  * ranks is known and exact, and what comes back is compared at every 509th place when it would be used. Parameters stay
  * as they are.
  *
  * A step of K micro-batches is cut into K equal parts; recorded instants belong to the last one. With the embedding in two parts
- * (schedule split) the head's parts are
- * done evenly until the first gradient is ready, which is the final norm's.
+ * (schedule split) the head's parts are done evenly until the first gradient is ready, which is the final norm's.
  *
  * Owner: the thread that drives the net.
  */
