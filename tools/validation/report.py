@@ -33,12 +33,14 @@ def collect(rows):
     """Every measured run with its prediction, its bracket and whether it counts: the last attempt of each."""
     closed = {r["bracket"]: r for r in rows if r["kind"] == "bracket"}
     predicted = {(r["cell"], r["round"], r["bracket"]): r for r in rows if r["kind"] == "prediction"}
-    runs = []
+    runs, machine = [], None
     for r in rows:
+        machine = r["machine"] if r["kind"] == "machine" else machine
         key = (r.get("cell"), r.get("round"), r.get("bracket"))
         if r["kind"] != "run" or key[2] not in closed or key not in predicted:
             continue
-        runs.append(score({**predicted[key], "measured": r["measured"], "around": closed[key[2]]}))
+        runs.append(score({**predicted[key], "measured": r["measured"], "around": closed[key[2]],
+                           "machine": machine and machine["cpu"]}))
     last = {}
     for r in runs:
         last[(r["cell"], r["round"])] = r
@@ -79,10 +81,10 @@ def figures(runs):
 
 
 def spread_of_runs(runs):
-    """How far the three runs of a cell are from one another: no prediction of a run can be nearer."""
+    """How far the runs of a cell on one machine are from one another: no prediction of a run can be nearer."""
     off = []
-    for cell in {r["cell"] for r in runs}:
-        values = [r["measured"]["step_s"] for r in runs if r["cell"] == cell]
+    for cell in {(r["cell"], r["machine"]) for r in runs}:
+        values = [r["measured"]["step_s"] for r in runs if (r["cell"], r["machine"]) == cell]
         if len(values) > 1:
             off += [abs(v / statistics.median(values) - 1) for v in values]
     return statistics.median(off) if off else math.nan
@@ -118,7 +120,7 @@ def kinds(runs):
 
 def by_level(runs):
     lines = []
-    for factor in ("model", "tokens", "rate", "schedule"):
+    for factor in ("model", "tokens", "rate", "schedule", "machine"):
         for level in sorted({r[factor] for r in runs}, key=str):
             part = [r for r in runs if r[factor] == level]
             if len(part) < len(runs):
@@ -190,12 +192,21 @@ and clock, and the kernel's handling of packets, and a cable between them is a s
 """
 
 
-def accuracy_text(runs, machine, command):
+def machine_lines(rows):
+    found = []
+    for r in rows:
+        m = r.get("machine")
+        if r["kind"] == "machine" and m not in found:
+            found.append(m)
+    return "; ".join(f"{m['cpu']}, {m['cpus']} CPUs, Linux {m['kernel']}" for m in found) or "not recorded"
+
+
+def accuracy_text(rows, runs):
     counted = [r for r in runs if r["counts"]]
     versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
     out = ["# How right predictions were", "",
-           f"Written by `{command}` from {len(runs)} runs (`results/validation/runs.jsonl`). Machine: {machine['cpu']}, "
-           f"{machine['cpus']} CPUs, Linux {machine['kernel']}; ddpbench {', '.join(versions) or '-'}.", "",
+           f"Written by `tools/validate` from {len(runs)} runs in {len({r['round'] for r in runs})} rounds "
+           f"(`results/validation/runs.jsonl`). Measured on: {machine_lines(rows)}. ddpbench {', '.join(versions) or '-'}.", "",
            "Every run was predicted before it began, from profiles of both nodes alone (both at work at once) and a measured link; "
            "no distributed training run went into any number of the model, so every level of every factor below is held out. "
            "A measurement is the median step of one run; error is predicted / measured - 1, and tables have its absolute value; bias is its "
@@ -214,7 +225,7 @@ def accuracy_text(runs, machine, command):
     if every:
         out.append(figure_row("the first of them with all attempts", figures(every)))
         even = len({r["cell"] for r in every if r["counts"] and 0.75 <= r["measured_speedup"] <= 1.25})
-        out += ["", f"{even} cells have a measured speed-up between 0.75 and 1.25, where deciding is hard. Three runs of a cell lie "
+        out += ["", f"{even} cells have a measured speed-up between 0.75 and 1.25, where deciding is hard. Runs of one cell lie "
                 f"{percent(spread_of_runs([r for r in every if r['counts']]))} (median) from their own median."]
     for name, part in kinds(counted):
         if not part:
@@ -276,7 +287,7 @@ def write_plot(svg, runs, work):
         return False
 
 
-def write(rows, machine, command, folder, doc, work):
+def write(rows, folder, doc, work):
     """Returns the summary lines for the terminal."""
     runs = collect(rows)
     if not runs:
@@ -284,7 +295,7 @@ def write(rows, machine, command, folder, doc, work):
     write_csv(os.path.join(folder, "runs.csv"), runs)
     plotted = write_plot(os.path.join(doc, "accuracy.svg"), runs, work)
     with open(os.path.join(doc, "ACCURACY.md"), "w", encoding="utf-8") as f:
-        f.write(accuracy_text(runs, machine, command))
+        f.write(accuracy_text(rows, runs))
     lines = []
     for name, part in kinds([r for r in runs if r["counts"]]):
         if part:

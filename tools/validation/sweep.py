@@ -2,7 +2,7 @@
 
 Rows go to a JSON-lines file as they come; a sweep that was stopped goes on where it was. kind "prediction" is written before
 its run begins, "run" after it, "bracket" when the profile after a group of runs is there: runs of a bracket that was never
-closed are measured again."""
+closed are measured again. kind "machine" says on what the rows after it were measured."""
 import json
 import os
 import random
@@ -39,6 +39,12 @@ class Rows:
             f.write(json.dumps(row) + "\n")
             f.flush()
             os.fsync(f.fileno())
+
+    def on(self, machine):
+        """What follows was measured there."""
+        known = [r["machine"] for r in self.rows if r["kind"] == "machine"]
+        if not known or known[-1] != machine:
+            self.add(kind="machine", machine=machine)
 
     def closed(self):
         return {r["bracket"]: r for r in self.rows if r["kind"] == "bracket"}
