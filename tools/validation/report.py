@@ -217,6 +217,8 @@ def accuracy_text(rows, runs):
     for name, part in kinds(counted):
         if part:
             out.append(figure_row(name, figures(part)))
+    if sum(bool(part) for _, part in kinds(counted)) > 1:
+        out.append(figure_row("all of them", figures(counted)))
     own = [score({**r, "predicted": {**r["predicted"], "step_s": r["measured"]["rehearsed_step_s"], "ablation_step_s": {}}})
            for r in counted if r["measured"].get("rehearsed_step_s")]
     if own:
