@@ -256,33 +256,57 @@ def write_csv(path, runs):
                         f"{r['around']['drift']:.4f}"])
 
 
-PLOT = """set terminal svg size 760,560 font "sans,12" background "white"
+PLOT = """set terminal svg size 760,900 font "sans,12" background "white"
 set output "{svg}"
-set logscale xy
-set xlabel "measured step, s"
-set ylabel "predicted step, s"
-set key left top
+set multiplot
+set logscale x
 set grid
-f(x) = x
-plot f(x) with lines lc rgb "#888888" title "exactly", 1.05*x with lines dt 2 lc rgb "#bbbbbb" title "5 %", \\
-     0.95*x with lines dt 2 lc rgb "#bbbbbb" notitle, {series}
+set xtics (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+set ytics (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+set lmargin 9
+set rmargin 3
+set xrange [{low}:{high}]
+set yrange [{low}:{high}]
+set logscale y
+set origin 0,0.42
+set size 1,0.58
+set key left top reverse Left
+set ylabel "predicted step, s"
+plot x with lines lc rgb "#888888" title "exactly", {steps}
+unset logscale y
+set ytics autofreq
+set origin 0,0
+set size 1,0.42
+set key off
+set xlabel "measured step, s"
+set ylabel "predicted / measured - 1, %"
+set yrange [-{most}:{most}]
+plot 0 with lines lc rgb "#888888", 3 with lines dt 2 lc rgb "#888888", -3 with lines dt 2 lc rgb "#888888", {errors}
+unset multiplot
 """
+# Told apart by shape as well, for paper.
+MARKS = ['pt 7 ps 0.6 lc rgb "#1f4e9c"', 'pt 9 ps 0.8 lc rgb "#b35900"', 'pt 4 ps 0.7 lc rgb "#2b7a3d"', 'pt 2 ps 0.8 lc rgb "#7a2b6e"']
 
 
 def write_plot(svg, runs, work):
     """False if there is no gnuplot."""
-    series = []
+    steps, errors = [], []
     for i, (name, part) in enumerate(kinds([r for r in runs if r["counts"]])):
         if not part:
             continue
         data = os.path.join(work, f"plot-{i}.dat")
         with open(data, "w", encoding="utf-8") as f:
             for r in part:
-                f.write(f"{r['measured']['step_s']} {' '.join(str(x) for x in r['predicted']['step_s'])}\n")
-        series.append(f'"{data}" using 1:2:3:4 with yerrorbars pt 7 ps 0.5 title "{name}"')
+                around = " ".join(str(100 * (x / r["measured"]["step_s"] - 1)) for x in r["predicted"]["step_s"])
+                f.write(f"{r['measured']['step_s']} {' '.join(str(x) for x in r['predicted']['step_s'])} {around}\n")
+        steps.append(f'"{data}" using 1:2:3:4 with yerrorbars {MARKS[i]} title "{name}"')
+        errors.append(f'"{data}" using 1:5:6:7 with yerrorbars {MARKS[i]}')
+    seconds_of = [x for r in runs for x in (r["measured"]["step_s"], *r["predicted"]["step_s"])]
+    most = max(10, math.ceil(max(abs(100 * r["error"]) for r in runs) / 5) * 5)
     script = os.path.join(work, "plot.gp")
     with open(script, "w", encoding="utf-8") as f:
-        f.write(PLOT.format(svg=svg, series=", ".join(series)))
+        f.write(PLOT.format(svg=svg, steps=", ".join(steps), errors=", ".join(errors), low=0.8 * min(seconds_of),
+                            high=1.25 * max(seconds_of), most=most))
     try:
         return subprocess.run(["gnuplot", script], check=False, timeout=60).returncode == 0
     except FileNotFoundError:
