@@ -82,7 +82,7 @@ struct rig {
     struct ring ring[RANKS_MAX];
     float *data[RANKS_MAX];
     uint64_t from_ns[RANKS_MAX][ROUNDS_MAX], to_ns[RANKS_MAX][ROUNDS_MAX];
-    double took_s[ROUNDS_MAX]; /* from the first rank's start to the last one's end */
+    double took_s[ROUNDS_MAX];    /* from the first rank's start to the last one's end */
     int first_failure[RANKS_MAX]; /* code */
     char failure[RANKS_MAX][sizeof((struct err *)0)->text];
 };
