@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "comm/data_socket.h"
 #include "comm/stream.h"
 #include "comm/sum.h"
 
@@ -295,10 +296,8 @@ static void ask_for_whole_frame(struct flow *f)
 {
     size_t left = FRAME_BYTES + f->receive.bytes - f->receive.done;
     const struct stream *sealed = f->ring->prev.sealed;
-    int low = f->call->first_byte_ns == 0 ? 1 : (int)(sealed ? stream_due_bytes(sealed, left) : left);
-    if (low != f->ring->low_water)
-        setsockopt(f->ring->prev.fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
-    f->ring->low_water = low;
+    size_t due = f->call->first_byte_ns == 0 ? 1 : sealed ? stream_due_bytes(sealed, left) : left;
+    data_socket_wake_for(f->ring->prev.fd, due, &f->ring->low_water);
 }
 
 static int sleep_until_ready(struct flow *f, struct err *e)

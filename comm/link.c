@@ -1,17 +1,13 @@
 /* comm/link.c - see link.h: orders and answers. How bytes move is in link_motion.c, all-reduce in link_reduce.c. */
 #include "comm/link.h"
-#include "comm/congestion.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/data_socket.h"
 #include "comm/link_busy.h"
 #include "comm/link_motion.h"
 #include "comm/link_reduce.h"
@@ -19,16 +15,6 @@
 
 /* An order that lasts is no silence: whether the peer lives, its heartbeat tells. */
 #define ANSWER_S (2 * LINK_WINDOW_MAX_S)
-
-static int set_up(int fd, const char *peer, struct err *e)
-{
-    int on = 1, flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
-        return err_set(e, ERR_IO, "data socket to %s: %m", peer);
-    char ignored[CONGESTION_NAME_BYTES];
-    congestion_settle(fd, ignored);
-    return 0;
-}
 
 int link_start(struct link *l, int rank, int out_fd, int in_fd, int stop_fd, const char *peer, struct err *e)
 {
@@ -40,7 +26,8 @@ int link_start(struct link *l, int rank, int out_fd, int in_fd, int stop_fd, con
                        .low_water = 1,
                        .alter = -1};
     snprintf(l->peer, sizeof l->peer, "%s", peer);
-    if (set_up(l->out_fd, l->peer, e) || set_up(l->in_fd, l->peer, e))
+    struct data_socket out, in;
+    if (data_socket_init(&out, l->out_fd, l->peer, e) || data_socket_init(&in, l->in_fd, l->peer, e))
         return -1;
     l->memory = mmap(NULL, 2 * (size_t)LINK_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (l->memory == MAP_FAILED) {

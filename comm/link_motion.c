@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "comm/data_socket.h"
 
 enum mark { GO = 1, PING, PONG, DONE, SENT, END };
 enum { MARK_BYTES = 4, NUMBER_MAX = 0xffffff };
@@ -343,10 +344,7 @@ static int receive_some(struct motion *m, struct err *e)
 /* The kernel wakes this thread for a chunk, not for a packet; as the ring does with its frames. */
 static void ask_for_chunk(struct motion *m)
 {
-    int low = (int)next_bytes(m->received, receive_end(m));
-    if (low != m->link->low_water)
-        setsockopt(m->link->in_fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
-    m->link->low_water = low;
+    data_socket_wake_for(m->link->in_fd, next_bytes(m->received, receive_end(m)), &m->link->low_water);
 }
 
 /* ---- the loop ---- */

@@ -113,11 +113,9 @@ void link_socket_read(struct link_socket *s, int fd)
 {
     struct address local = {.bytes = sizeof local.sa}, remote = {.bytes = sizeof remote.sa};
     struct tcp_info info = {0};
-    socklen_t size = sizeof s->congestion - 1;
+    socklen_t size = sizeof info;
     *s = (struct link_socket){.mtu_bytes = -1, .segment_bytes = -1, .retransmits = -1};
-    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, s->congestion, &size))
-        *s->congestion = '\0';
-    size = sizeof info;
+    data_socket_congestion(fd, s->congestion);
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
         s->retransmits = info.tcpi_total_retrans;
         s->segment_bytes = (int)info.tcpi_snd_mss;

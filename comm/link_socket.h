@@ -11,15 +11,16 @@
 #include <stdbool.h>
 
 #include "comm/address.h"
+#include "comm/data_socket.h"
 
 struct link_socket {
     char interface[IF_NAMESIZE]; /* by which it leaves */
     char owner[IF_NAMESIZE];     /* which has its local address */
     char local[ADDRESS_TEXT_BYTES], remote[ADDRESS_TEXT_BYTES];
-    int mtu_bytes;       /* of the interface; -1: unknown */
-    char congestion[16]; /* "cubic" */
-    int segment_bytes;   /* largest, as sent; -1: unknown */
-    double retransmits;  /* segments so far; -1: unknown */
+    int mtu_bytes;                          /* of the interface; -1: unknown */
+    char congestion[CONGESTION_NAME_BYTES]; /* "cubic" */
+    int segment_bytes;                      /* largest, as sent; -1: unknown */
+    double retransmits;                     /* segments so far; -1: unknown */
 };
 
 void link_socket_read(struct link_socket *s, int fd);

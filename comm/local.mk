@@ -7,10 +7,10 @@ libddpbench_a_SOURCES += \
 	comm/channel.c comm/channel.h \
 	comm/clock_offset.c comm/clock_offset.h \
 	comm/code.c comm/code.h \
-	comm/congestion.c comm/congestion.h \
 	comm/control.c comm/control.h \
 	comm/crc32c.c comm/crc32c.h \
 	comm/crypto.c comm/crypto.h \
+	comm/data_socket.c comm/data_socket.h \
 	comm/datalink.c comm/datalink.h \
 	comm/dial.c comm/dial.h \
 	comm/emulate.c comm/emulate.h \

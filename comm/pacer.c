@@ -1,23 +1,19 @@
 /* comm/pacer.c - see pacer.h; start at move(), the thread. */
 #include "config.h" /* ppoll */
 
-#include "comm/congestion.h"
 #include "comm/pacer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/data_socket.h"
 #include "comm/loopback.h"
 
 #define IDLE_NS 1000000000u /* between looks at nothing */
@@ -44,15 +40,6 @@ static void close_connection(struct pacer_connection *c)
         c->fd[i] = -1;
         pacer_lane_fini(&c->lane[i]);
     }
-}
-
-/* As the ring sets its own. Other sockets than TCP's have neither. */
-static void set_up_socket(int fd)
-{
-    int on = 1;
-    char ignored[CONGESTION_NAME_BYTES];
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    congestion_settle(fd, ignored);
 }
 
 static int init_lanes(struct pacer *p, struct pacer_connection *c, enum pacer_side side, struct err *e)
@@ -88,15 +75,15 @@ int pacer_insert(struct pacer *p, int *fd, enum pacer_side side, struct err *e)
     c->side = side;
     c->fd[0] = pair[0];
     c->fd[1] = *fd;
-    if (init_lanes(p, c, side, e)) {
+    struct data_socket here, there;
+    if (init_lanes(p, c, side, e) || data_socket_init(&here, c->fd[0], "an emulated link", e) ||
+        data_socket_init(&there, c->fd[1], "an emulated link's peer", e)) {
         c->fd[1] = -1;
         close_connection(c);
         close(pair[1]);
         free(c);
         return -1;
     }
-    set_up_socket(c->fd[0]);
-    set_up_socket(c->fd[1]);
     p->connection[p->n++] = c;
     *fd = pair[1];
     return 0;

@@ -3,37 +3,16 @@
  */
 #include "comm/ring.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "comm/congestion.h"
+#include "comm/data_socket.h"
 #include "comm/flow.h"
 #include "comm/stream.h"
 
 enum { LINE_BYTES = 64, SEGMENT_MIN_BYTES = 16 * 1024, SEGMENT_MAX_BYTES = 64 * 1024 * 1024 };
-
-/* Small messages must not wait for an acknowledgement of the previous one. Other stream sockets have no such delay. */
-static int set_up_socket(struct ring *ring, const struct ring_peer *peer, bool *tcp, struct err *e)
-{
-    int domain = 0, on = 1, flags = fcntl(peer->fd, F_GETFL);
-    socklen_t size = sizeof domain;
-    if (flags < 0 || fcntl(peer->fd, F_SETFL, flags | O_NONBLOCK) ||
-        getsockopt(peer->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size))
-        return err_set(e, ERR_IO, "data socket to %s: %m", peer->name);
-    *tcp = domain == AF_INET || domain == AF_INET6;
-    if (*tcp && setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
-        return err_set(e, ERR_IO, "data socket to %s: TCP_NODELAY: %m", peer->name);
-    if (*tcp)
-        congestion_settle(peer->fd, ring->congestion);
-    return 0;
-}
 
 static void set_peer(struct ring_peer *peer, int fd, const char *name)
 {
@@ -84,10 +63,11 @@ int ring_init(struct ring *ring, const struct ring_options *options, struct err 
         return 0;
     if (ring->next.fd == ring->prev.fd && o->world != 2)
         return err_set(e, ERR_USAGE, "one socket for both neighbours of %d ranks", o->world);
-    bool tcp;
-    if (set_up_socket(ring, &ring->prev, &tcp, e) || set_up_socket(ring, &ring->next, &tcp, e))
+    struct data_socket prev;
+    if (data_socket_init(&prev, ring->prev.fd, ring->prev.name, e) ||
+        data_socket_init(&ring->data, ring->next.fd, ring->next.name, e))
         return -1;
-    ring->fits_backlog = tcp && !o->keep_buffers;
+    ring->fits_backlog = ring->data.tcp && !o->keep_buffers;
     ring->scratch = aligned_alloc(LINE_BYTES, ring->segment_bytes);
     if (!ring->scratch)
         return err_set(e, ERR_MEMORY, "no %zu bytes for a segment", ring->segment_bytes);

@@ -30,7 +30,7 @@
 #include "base/err.h"
 #include "comm/backlog.h"
 #include "comm/call.h"
-#include "comm/congestion.h"
+#include "comm/data_socket.h"
 
 /* Measured with tools/bench_ring: shorter segments cost more calls, longer ones leave the cache; whole vectors are the
  * faster way up to about a megabyte (twice as fast at 64 KiB), beyond it both take the same time and the ring adds half. */
@@ -63,9 +63,9 @@ struct ring {
     int stop_fd;
     uint64_t timeout_ns;
     size_t segment_bytes, direct_bytes;
-    uint32_t sequence;                      /* collectives begun */
-    char congestion[CONGESTION_NAME_BYTES]; /* control of it, on TCP sockets; "" else */
-    bool fits_backlog;                      /* next is TCP, and its buffer is ours to fit */
+    uint32_t sequence;       /* collectives begun */
+    struct data_socket data; /* what next is */
+    bool fits_backlog;       /* it is TCP, and its buffer is ours to fit */
     struct backlog backlog;
     int low_water;         /* bytes for which the kernel wakes us, as last set on prev; 0: unknown */
     struct stream *stream; /* of next and of prev; NULL: in clear */

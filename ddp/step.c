@@ -217,7 +217,7 @@ static void keep_buckets(const struct step_worker *w, uint64_t start_ns, int row
     const struct reduce *r = w->reduce;
     w->run->slice_ns = r->overlap.slice_ns;
     if (r->transport == &w->run->options.team->ring)
-        memcpy(w->run->congestion, r->transport->ring.congestion, sizeof w->run->congestion);
+        memcpy(w->run->congestion, r->transport->ring.data.congestion, sizeof w->run->congestion);
     if (r->ids_call.end_ns)
         add_call(s, &r->ids_call);
     for (int b = 0; b < r->n; b++) {

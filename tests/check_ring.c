@@ -417,7 +417,7 @@ START_TEST(bbr_gives_way)
         socklen_t size = sizeof now;
         ck_assert_int_ge(fd, 0);
         if (!setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, ask[i], (socklen_t)strlen(ask[i]))) {
-            congestion_settle(fd, name);
+            data_socket_settle_congestion(fd, name);
             ck_assert(i ? !strcmp(name, "reno") : !strcmp(name, "cubic") || !strcmp(name, "reno"));
             ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, now, &size), 0);
             ck_assert_str_eq(name, now);
@@ -425,7 +425,7 @@ START_TEST(bbr_gives_way)
         close(fd);
     }
     char none[CONGESTION_NAME_BYTES] = "x";
-    congestion_settle(-1, none);
+    data_socket_settle_congestion(-1, none);
     ck_assert_str_eq(none, "");
 }
 END_TEST
