@@ -58,16 +58,6 @@ static uint64_t after(uint64_t from_ns, double seconds)
     return from_ns + (seconds > 0 ? (uint64_t)llround(seconds * 1e9) : 0);
 }
 
-/* Layers are not told apart: all of a kind is one phase. */
-static void put_phase(struct net *net, enum phase_kind kind, uint64_t from_ns)
-{
-    struct net_trace *trace = &net->trace;
-    if (trace->n == PHASES_MAX)
-        trace->dropped++;
-    else
-        trace->phase[trace->n++] = (struct phase){kind, 0, from_ns, clock_now_ns()};
-}
-
 /* ---- gradients ---- */
 
 static unsigned block_value(size_t block, int rank, uint32_t number)
@@ -114,17 +104,6 @@ static int by_time(const void *a, const void *b)
     return y->tensor - x->tensor; /* backward goes from the end */
 }
 
-static void tell_ready(struct net *net, int index)
-{
-    struct net_trace *trace = &net->trace;
-    uint64_t now = clock_now_ns();
-    if (!trace->ready_ns[index] && trace->ready_n < TENSORS_MAX)
-        trace->ready_order[trace->ready_n++] = index;
-    trace->ready_ns[index] = now;
-    if (net->ready)
-        net->ready(net->ready_ctx, &net->layout.tensor[index], now);
-}
-
 static void tell_head(struct net *net, uint64_t from_ns, uint64_t end_ns)
 {
     for (int part = 0; net->head_part && part < net->head_parts && !net_abandoned(net); part++) {
@@ -150,10 +129,11 @@ static void finish_gradients(struct replay *r, struct net *net, uint64_t start_n
         if (i == 0)
             tell_head(net, forward_ns, event[i].at_ns);
         sleep_until(net, event[i].at_ns);
-        tell_ready(net, event[i].tensor);
+        net_tell_ready(net, event[i].tensor);
     }
 }
 
+/* Layers are not told apart: all of a kind is one phase, of layer 0. */
 static float step(void *ctx, struct net *net)
 {
     struct replay *r = ctx;
@@ -166,12 +146,11 @@ static float step(void *ctx, struct net *net)
     if (last && r->communicated)
         fill(r, net);
     sleep_until(net, forward_ns);
-    put_phase(net, PHASE_FORWARD, start_ns);
-    uint64_t from_ns = clock_now_ns();
+    uint64_t from_ns = net_trace_phase(net, PHASE_FORWARD, 0, start_ns);
     if (last)
         finish_gradients(r, net, start_ns, forward_ns, backward_ns);
     sleep_until(net, backward_ns);
-    put_phase(net, PHASE_BACKWARD, from_ns);
+    net_trace_phase(net, PHASE_BACKWARD, 0, from_ns);
     r->k = last ? 0 : r->k + 1;
     return NAN;
 }
@@ -184,7 +163,7 @@ static void update(void *ctx, struct net *net, size_t from, size_t count)
     if (r->summed && from != NET_STAND_IN_ROWS)
         check(r, net, from, count);
     sleep_until(net, after(start_ns, r->step[r->at].optimizer_s * part * r->slow));
-    put_phase(net, PHASE_OPTIMIZER, start_ns);
+    net_trace_phase(net, PHASE_OPTIMIZER, 0, start_ns);
     r->updated += count;
     if (r->updated < net->layout.params)
         return;

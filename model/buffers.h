@@ -60,9 +60,4 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
 void mlp_plan(struct net *net);
 float mlp_step(struct net *net, const float *inputs, float scale, bool accumulate, bool grad);
 
-/* Trace: net.c. trace_phase stamps a phase that started at start_ns and returns now. */
-uint64_t trace_phase(struct net *net, enum phase_kind kind, int layer, uint64_t start_ns);
-/* The gradient of tensor index is complete; index -1 is ignored. */
-void trace_ready(struct net *net, int index);
-
 #endif

@@ -181,8 +181,8 @@ static void norm_backward(struct net *net, int i, bool fresh, bool accumulate)
     struct norm_place n = norm_place(net, i);
     ops_layernorm_backward(net, net->buffers->d_residual, fresh, n.dw, n.db, net->buffers->branch, n.x, n.mean, n.rstd,
                            n.w, accumulate);
-    trace_ready(net, n.db_index);
-    trace_ready(net, n.dw_index);
+    net_tell_ready(net, n.db_index);
+    net_tell_ready(net, n.dw_index);
 }
 
 static void mlp_backward(struct net *net, int layer, bool accumulate)
@@ -207,10 +207,10 @@ static void mlp_backward(struct net *net, int layer, bool accumulate)
         gemm(true, false, 4 * C, C, R, 1, b->d_act, 4 * C, b->norm + row, C, add, d.p[UP_W], C);
         gemm(false, false, R, C, 4 * C, 1, b->d_act, 4 * C, w.p[UP_W], C, 0, b->branch + row, C);
     }
-    trace_ready(net, index[DOWN_B]);
-    trace_ready(net, index[DOWN_W]);
-    trace_ready(net, index[UP_B]);
-    trace_ready(net, index[UP_W]);
+    net_tell_ready(net, index[DOWN_B]);
+    net_tell_ready(net, index[DOWN_W]);
+    net_tell_ready(net, index[UP_B]);
+    net_tell_ready(net, index[UP_W]);
     norm_backward(net, 2 * layer + 1, false, accumulate);
 }
 
@@ -224,16 +224,16 @@ static void attention_part_backward(struct net *net, int layer, bool accumulate)
     int BT = (int)rows_of(net), C = net->spec.C;
 
     ops_bias_grad(net, d.p[OUT_B], b->d_residual, BT, C, accumulate);
-    trace_ready(net, index[OUT_B]);
+    net_tell_ready(net, index[OUT_B]);
     gemm(true, false, C, C, BT, 1, b->d_residual, C, a.attention, C, accumulate, d.p[OUT_W], C);
-    trace_ready(net, index[OUT_W]);
+    net_tell_ready(net, index[OUT_W]);
     gemm(false, false, BT, C, C, 1, b->d_residual, C, w.p[OUT_W], C, 0, b->branch, C);
     attention_backward(net, b->d_qkv, b->branch, a.attention, a.lse, a.qkv);
     ops_bias_grad(net, d.p[QKV_B], b->d_qkv, BT, 3 * C, accumulate);
-    trace_ready(net, index[QKV_B]);
+    net_tell_ready(net, index[QKV_B]);
     ops_layernorm_again(net, b->norm, n.x, n.mean, n.rstd, n.w, n.b, BT);
     gemm(true, false, 3 * C, C, BT, 1, b->d_qkv, 3 * C, b->norm, C, accumulate, d.p[QKV_W], C);
-    trace_ready(net, index[QKV_W]);
+    net_tell_ready(net, index[QKV_W]);
     gemm(false, false, BT, C, 3 * C, 1, b->d_qkv, 3 * C, w.p[QKV_W], C, 0, b->branch, C);
     norm_backward(net, 2 * layer, false, accumulate);
 }
@@ -248,35 +248,35 @@ float gpt_step(struct net *net, const int32_t *tokens, const int32_t *targets, f
     uint64_t t = clock_now_ns();
     ops_embed(net, first.x, tokens);
     ops_layernorm(net, b->norm, first.mean, first.rstd, first.x, first.w, first.b);
-    t = trace_phase(net, PHASE_FORWARD, -1, t);
+    t = net_trace_phase(net, PHASE_FORWARD, -1, t);
     for (int layer = 0; layer < L && !net_abandoned(net); layer++) {
         forward_layer(net, layer);
-        t = trace_phase(net, PHASE_FORWARD, layer, t);
+        t = net_trace_phase(net, PHASE_FORWARD, layer, t);
     }
     for (int r = 0; r < BT && !net_abandoned(net); r += b->head_rows) {
         int R = BT - r < b->head_rows ? BT - r : b->head_rows;
         loss += head_forward(net, r, R, targets, scale / (float)BT, grad);
-        t = trace_phase(net, PHASE_FORWARD, L, t);
+        t = net_trace_phase(net, PHASE_FORWARD, L, t);
         if (grad) {
             head_backward(net, r, R, accumulate || r > 0);
-            t = trace_phase(net, PHASE_BACKWARD, L, t);
+            t = net_trace_phase(net, PHASE_BACKWARD, L, t);
         }
     }
     if (!grad || net_abandoned(net))
         return (float)(loss / BT);
     norm_backward(net, 2 * L, true, accumulate);
-    t = trace_phase(net, PHASE_BACKWARD, L, t);
+    t = net_trace_phase(net, PHASE_BACKWARD, L, t);
     for (int layer = L - 1; layer >= 0; layer--) {
         mlp_backward(net, layer, accumulate);
         attention_part_backward(net, layer, accumulate);
-        t = trace_phase(net, PHASE_BACKWARD, layer, t);
+        t = net_trace_phase(net, PHASE_BACKWARD, layer, t);
         if (net_abandoned(net))
             return (float)(loss / BT);
     }
     ops_embed_backward(net, find(net->grad, &net->layout, net->layout.wte),
                        find(net->grad, &net->layout, net->layout.wpe), b->d_residual, tokens, accumulate);
-    trace_ready(net, net->layout.wpe);
-    trace_ready(net, net->layout.wte);
-    trace_phase(net, PHASE_BACKWARD, -1, t);
+    net_tell_ready(net, net->layout.wpe);
+    net_tell_ready(net, net->layout.wte);
+    net_trace_phase(net, PHASE_BACKWARD, -1, t);
     return (float)(loss / BT);
 }

@@ -47,7 +47,7 @@ static void linear_backward(struct net *net, int layer, const float *dy, const f
 {
     int in = net->spec.dim[layer], out = net->spec.dim[layer + 1];
     gemm(true, false, out, in, net->B, 1, dy, out, x, in, accumulate, parameter(net, net->grad, layer, 0), in);
-    trace_ready(net, 2 * layer);
+    net_tell_ready(net, 2 * layer);
 }
 
 /* Turns y into the gradient of scale x mean(y^2) and returns mean(y^2). A few thousand values: one thread. */
@@ -70,28 +70,28 @@ float mlp_step(struct net *net, const float *inputs, float scale, bool accumulat
     if (last == 1) {
         linear(net, 0, b->hidden, inputs);
         ops_bias_gelu(net, b->act, b->hidden, parameter(net, net->param, 0, 1), B, s->dim[1]);
-        t = trace_phase(net, PHASE_FORWARD, 0, t);
+        t = net_trace_phase(net, PHASE_FORWARD, 0, t);
         x = b->act;
     }
     linear(net, last, b->output, x);
     ops_add_bias(net, b->output, parameter(net, net->param, last, 1), B, out);
     float loss = mean_square(net, b->output, (size_t)B * (size_t)out, scale, grad);
-    t = trace_phase(net, PHASE_FORWARD, last, t);
+    t = net_trace_phase(net, PHASE_FORWARD, last, t);
     if (!grad)
         return loss;
 
     ops_bias_grad(net, parameter(net, net->grad, last, 1), b->output, B, out, accumulate);
-    trace_ready(net, 2 * last + 1);
+    net_tell_ready(net, 2 * last + 1);
     linear_backward(net, last, b->output, x, accumulate);
     if (last == 1) {
         gemm(false, false, B, s->dim[1], out, 1, b->output, out, parameter(net, net->param, 1, 0), s->dim[1], 0,
              b->d_act, s->dim[1]);
-        t = trace_phase(net, PHASE_BACKWARD, 1, t);
+        t = net_trace_phase(net, PHASE_BACKWARD, 1, t);
         ops_bias_gelu_backward(net, b->act, b->d_act, parameter(net, net->grad, 0, 1), b->hidden,
                                parameter(net, net->param, 0, 1), B, s->dim[1], accumulate);
-        trace_ready(net, 1);
+        net_tell_ready(net, 1);
         linear_backward(net, 0, b->d_act, inputs, accumulate);
     }
-    trace_phase(net, PHASE_BACKWARD, 0, t);
+    net_trace_phase(net, PHASE_BACKWARD, 0, t);
     return loss;
 }

@@ -170,7 +170,7 @@ void net_trace_reset(struct net *net)
     memset(&net->trace, 0, sizeof net->trace);
 }
 
-uint64_t trace_phase(struct net *net, enum phase_kind kind, int layer, uint64_t start_ns)
+uint64_t net_trace_phase(struct net *net, enum phase_kind kind, int layer, uint64_t start_ns)
 {
     struct net_trace *trace = &net->trace;
     uint64_t now = clock_now_ns();
@@ -181,7 +181,7 @@ uint64_t trace_phase(struct net *net, enum phase_kind kind, int layer, uint64_t 
     return now;
 }
 
-void trace_ready(struct net *net, int index)
+void net_tell_ready(struct net *net, int index)
 {
     if (index < 0)
         return;

@@ -132,6 +132,11 @@ static inline int net_head_row(int V, int parts, int part)
 
 void net_trace_reset(struct net *net);
 
+/* For the network and for what stands in for it: a phase that started at start_ns ends now, and the gradient of tensor
+ * index is complete (-1 is ignored). Both write the trace; the first returns now, the second calls ready. */
+uint64_t net_trace_phase(struct net *net, enum phase_kind kind, int layer, uint64_t start_ns);
+void net_tell_ready(struct net *net, int index);
+
 /* Replaces the kernels (model/kernels.h); the null set leaves only the matrix products. */
 void net_use_kernels(struct net *net, const struct kernels *k);
 

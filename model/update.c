@@ -77,7 +77,7 @@ void net_update_span(struct net *net, const struct optimizer_spec *optimizer, in
         if (first >= end)
             continue;
         ON_ALL_THREADS(net, share_update(net, &u, i, next, first, end));
-        now = trace_phase(net, PHASE_OPTIMIZER, layer, now);
+        now = net_trace_phase(net, PHASE_OPTIMIZER, layer, now);
     }
 }
 
@@ -116,5 +116,5 @@ void net_update_rows(struct net *net, const struct optimizer_spec *optimizer, in
     struct update u = make_update(optimizer, t);
     uint64_t now = clock_now_ns();
     ON_ALL_THREADS(net, share_update_rows(net, &u, tensor, rows));
-    trace_phase(net, PHASE_OPTIMIZER, tensor->layer, now);
+    net_trace_phase(net, PHASE_OPTIMIZER, tensor->layer, now);
 }
