@@ -8,6 +8,7 @@
 
 #include "base/stats.h"
 #include "predict/simulate.h"
+#include "report/fields.h"
 #include "report/runs.h"
 
 static double number(const json_t *o, const char *a, const char *b)
@@ -432,11 +433,11 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
 int predict_source_soak(struct heat_path *heat, const json_t *document, const char *path, struct err *e)
 {
     const json_t *soak = json_object_get(document, "soak"), *list = json_object_get(soak, "trajectory");
-    const char *why = json_string_value(json_object_get(json_object_get(document, "reasons"), "soak"));
     size_t n = json_array_size(list);
     *heat = (struct heat_path){0};
     if (soak && !json_is_object(soak))
-        return err_set(e, ERR_DATA, "%.200s: the soak found nothing: %.160s", path, why ? why : "no reason is given");
+        return err_set(e, ERR_DATA, "%.200s: the soak found nothing: %.160s", path,
+                       field_reason(document, "soak", "no reason is given"));
     if (n == 0)
         return err_set(e, ERR_DATA, "%.300s is no soak: 'soak --minutes M' makes one", path);
     for (size_t i = 0; i < n; i++) {

@@ -190,7 +190,7 @@ const char *field_format(char *buf, size_t size, enum field_unit unit, double x)
 }
 
 /* "a.b[3].c" has the reason of that path, of "a.b[3]", of "a.b" or of "a". */
-const char *field_reason(const json_t *document, const char *path)
+const char *field_reason(const json_t *document, const char *path, const char *otherwise)
 {
     const json_t *reasons = json_object_get(document, "reasons");
     char at[FIELD_PATH];
@@ -202,7 +202,7 @@ const char *field_reason(const json_t *document, const char *path)
         char *dot = strrchr(at, '.'), *bracket = strrchr(at, '[');
         char *cut = dot > bracket ? dot : bracket;
         if (!cut)
-            return NULL;
+            return otherwise;
         *cut = '\0';
     }
 }
@@ -237,11 +237,8 @@ static void tell(const json_t *document, struct field_value *v, void (*visit)(vo
     if (!v->value || !fits(v->value, v->field->kind))
         return;
     v->reason = NULL;
-    if (json_is_null(v->value)) {
-        v->reason = field_reason(document, v->path);
-        if (!v->reason)
-            v->reason = "not measured";
-    }
+    if (json_is_null(v->value))
+        v->reason = field_reason(document, v->path, "not measured");
     visit(ctx, v);
 }
 

@@ -53,7 +53,7 @@ const char *field_kind_name(enum field_kind kind);
 /* A number as people read it, four digits with its unit: "5.730 s", "497.8 MB". Returns buf. */
 const char *field_format(char *buf, size_t size, enum field_unit unit, double x);
 
-/* Why the value at a path is null: the reason of the path or of what it is in. NULL: none is given. */
-const char *field_reason(const json_t *document, const char *path);
+/* Why the value at a path is null: the reason of the path or of what it is in; otherwise, if the document gives none. */
+const char *field_reason(const json_t *document, const char *path, const char *otherwise);
 
 #endif

@@ -182,10 +182,8 @@ static const char *missing(const json_t *d, const json_t *steps)
 {
     if (!(table_num(d, "world", NULL) > 1))
         return "one rank communicates with nobody";
-    if (json_array_size(steps) == 0) {
-        const char *why = field_reason(d, "timeline");
-        return why ? why : "no step was kept event by event";
-    }
+    if (json_array_size(steps) == 0)
+        return field_reason(d, "timeline", "no step was kept event by event");
     return NULL;
 }
 

@@ -130,8 +130,7 @@ static void draw_panel(struct pen *pen, const struct panel *p, double end_s, con
 static void why_not(struct panel *p, const json_t *d, const char *path, const char *otherwise)
 {
     char clean[160];
-    const char *why = field_reason(d, path);
-    snprintf(p->why, sizeof p->why, "%s", clean_text(clean, sizeof clean, why ? why : otherwise));
+    snprintf(p->why, sizeof p->why, "%s", clean_text(clean, sizeof clean, field_reason(d, path, otherwise)));
 }
 
 bool plot_health(struct plots *list, const json_t *d)
@@ -147,8 +146,7 @@ bool plot_health(struct plots *list, const json_t *d)
     pen_next_block(&pen);
     end_s = fmax(end_s, health_rows(&pen, d, &clock, &heat));
     if (!(step.high >= step.low) && !(clock.high >= clock.low) && !(heat.high >= heat.low)) {
-        const char *why = field_reason(d, "summary.step_s");
-        pen_nothing(&pen, why ? why : "no timed step");
+        pen_nothing(&pen, field_reason(d, "summary.step_s", "no timed step"));
         return pen_end(&pen);
     }
     struct pen_unit u = pen_unit_for(step.high);

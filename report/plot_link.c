@@ -40,8 +40,7 @@ bool plot_messages(struct plots *list, const json_t *d)
         high = fmax(high, bytes);
     }
     if (!(top > 0)) {
-        const char *why = field_reason(d, "link.messages");
-        pen_nothing(&pen, why ? why : "no message was timed");
+        pen_nothing(&pen, field_reason(d, "link.messages", "no message was timed"));
         return pen_end(&pen);
     }
     fprintf(pen.gp,
@@ -86,8 +85,7 @@ bool plot_latency(struct plots *list, const json_t *d)
         fputc('\n', pen.dat);
     }
     if (!(top > 0)) {
-        const char *why = field_reason(d, "link.latency");
-        pen_nothing(&pen, why ? why : "no round trip was timed");
+        pen_nothing(&pen, field_reason(d, "link.latency", "no round trip was timed"));
         return pen_end(&pen);
     }
     struct pen_unit u = pen_unit_for(top);
@@ -135,8 +133,7 @@ bool plot_slowdown(struct plots *list, const json_t *d)
         top = fmax(top, fmax(isfinite(a) ? a : 0, isfinite(b) ? b : 0));
     }
     if (row == 0 || !(top > 0)) {
-        const char *why = field_reason(d, "link.interaction");
-        pen_nothing(&pen, why ? why : "computing beside the link was not measured");
+        pen_nothing(&pen, field_reason(d, "link.interaction", "computing beside the link was not measured"));
         return pen_end(&pen);
     }
     fprintf(pen.gp,

@@ -185,8 +185,7 @@ bool plot_tokens(struct plots *list, const json_t *d)
         high = fmax(high, x);
     }
     if (n == 0) {
-        const char *why = field_reason(d, "curve");
-        pen_nothing(&pen, why ? why : "the prediction has no curve");
+        pen_nothing(&pen, field_reason(d, "curve", "the prediction has no curve"));
         return pen_end(&pen);
     }
     fprintf(pen.gp,

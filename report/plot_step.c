@@ -79,8 +79,7 @@ bool plot_breakdown(struct plots *list, const json_t *d)
             "rank name, then from and to in seconds of: forward, backward, computing, standing still, optimizer"))
         return false;
     if (!(largest > 0)) {
-        const char *why = field_reason(d, "summary.step_s");
-        pen_nothing(&pen, why ? why : "no timed step");
+        pen_nothing(&pen, field_reason(d, "summary.step_s", "no timed step"));
         return pen_end(&pen);
     }
     struct pen_unit u = pen_unit_for(largest);
@@ -141,8 +140,7 @@ bool plot_layers(struct plots *list, const json_t *d)
                    "number name forward backward optimizer ready, seconds"))
         return false;
     if (!(largest > 0)) {
-        const char *why = field_reason(d, "layers");
-        pen_nothing(&pen, why ? why : "no layer was timed");
+        pen_nothing(&pen, field_reason(d, "layers", "no layer was timed"));
         return pen_end(&pen);
     }
     struct pen_unit u = pen_unit_for(largest);
@@ -220,8 +218,7 @@ bool plot_distribution(struct plots *list, const json_t *d)
         return false;
     }
     if (n == 0) {
-        const char *why = field_reason(d, "summary.step_s");
-        pen_nothing(&pen, why ? why : "no timed step");
+        pen_nothing(&pen, field_reason(d, "summary.step_s", "no timed step"));
         free(x);
         return pen_end(&pen);
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/fields.h"
 #include "report/table_parts.h"
 #include "report/table_predict.h"
 
@@ -236,10 +237,9 @@ static void summary(struct table_page *p)
     double step_s = table_num(steps, "median", NULL), n = table_num(steps, "n", NULL);
     char digits[48];
     if (!isfinite(step_s)) {
-        const char *why = json_string_value(table_at(p->d, "reasons", "summary.step_s", NULL));
         table_label(p, "step");
         fprintf(p->f, "not measured: ");
-        table_put(p, why ? why : "unknown");
+        table_put(p, field_reason(p->d, "summary.step_s", "unknown"));
         fprintf(p->f, "\n");
         return;
     }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/fields.h"
 #include "report/table_parts.h"
 
 enum { SHOWN_MAX = 3 }; /* findings of a node; the document has all */
@@ -83,7 +84,7 @@ static void trajectory(struct table_page *p, const json_t *list)
 static void soak(struct table_page *p)
 {
     const json_t *s = table_at(p->d, "soak", NULL);
-    const char *why = json_string_value(table_at(p->d, "reasons", "soak", NULL));
+    const char *why = field_reason(p->d, "soak", NULL);
     if (!json_is_object(s) && !(json_is_null(s) && why))
         return;
     fprintf(p->f, "\n");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "report/fields.h"
 #include "report/table_parts.h"
 
 static const char *text_at(const json_t *o, const char *key)
@@ -158,11 +159,6 @@ static void nodes_table(struct table_page *p, const json_t *list)
 
 /* ---- details ---- */
 
-static const json_t *reason(const struct table_page *p, const char *path)
-{
-    return json_object_get(table_at(p->d, "reasons", NULL), path);
-}
-
 static void inverse_row(struct table_page *p, const char *key, const char *label, const char *value)
 {
     char path[64];
@@ -171,7 +167,7 @@ static void inverse_row(struct table_page *p, const char *key, const char *label
     if (isfinite(table_num(table_at(p->d, "inverse", NULL), key, NULL)))
         fprintf(p->f, "%s\n", value);
     else {
-        table_put(p, json_string_value(reason(p, path)));
+        table_put(p, field_reason(p->d, path, "?"));
         fprintf(p->f, "\n");
     }
 }
@@ -306,7 +302,7 @@ static void unknown(struct table_page *p)
     fprintf(p->f, "\n");
     table_label(p, "speed-up");
     fprintf(p->f, "cannot be told: ");
-    table_put(p, json_string_value(reason(p, "nodes[0].speedup")));
+    table_put(p, field_reason(p->d, "nodes[0].speedup", "?"));
     fprintf(p->f, "\n");
     table_label(p, "break-even");
     fprintf(p->f, "without overlap a step of one node has to take more than %s\n", table_time(cell, even));

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/fields.h"
 #include "report/table.h"
 #include "report/table_parts.h"
 
@@ -177,9 +178,8 @@ static void speedup(struct table_page *p)
     double measured = table_num(s, "measured", NULL);
     table_label(p, "speed-up");
     if (!isfinite(measured)) {
-        const char *why = json_string_value(table_at(p->d, "reasons", "speedup.measured", NULL));
         fprintf(p->f, "not measured: ");
-        table_put(p, why ? why : "unknown");
+        table_put(p, field_reason(p->d, "speedup.measured", "unknown"));
         fprintf(p->f, "\n");
         return;
     }

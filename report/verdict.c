@@ -151,7 +151,7 @@ static void of_run(struct report_verdict *v, const json_t *d)
         return;
     }
     char why[320];
-    const char *reason = field_reason(d, world > 1 ? "speedup.measured" : "prediction");
+    const char *reason = field_reason(d, world > 1 ? "speedup.measured" : "prediction", "the result does not say why");
     v->tone = TONE_OPEN;
     snprintf(v->word, sizeof v->word, "not known");
     if (world > 1)
@@ -159,7 +159,7 @@ static void of_run(struct report_verdict *v, const json_t *d)
                  world);
     else
         snprintf(v->head, sizeof v->head, "Whether a second node would help is not known.");
-    add(v, "%s.", clean_text(why, sizeof why, reason ? reason : "the result does not say why"));
+    add(v, "%s.", clean_text(why, sizeof why, reason));
 }
 
 /* ---- others ---- */
@@ -202,12 +202,12 @@ static void of_prediction(struct report_verdict *v, const json_t *d)
         from_prediction(v, o, json_object_get(d, "link"), who);
         return;
     }
-    const char *why = field_reason(d, o ? "nodes[0].speedup" : "inverse");
+    const char *why = field_reason(d, o ? "nodes[0].speedup" : "inverse", "only one node was asked about");
     char clean[320];
     v->tone = TONE_OPEN;
     snprintf(v->word, sizeof v->word, "not known");
     snprintf(v->head, sizeof v->head, "The speed-up cannot be told.");
-    add(v, "%s.", clean_text(clean, sizeof clean, why ? why : "only one node was asked about"));
+    add(v, "%s.", clean_text(clean, sizeof clean, why));
 }
 
 /* A run that did not end well is told so before anything else. */
