@@ -34,15 +34,17 @@ def wait_all(rig, started, limit_s, what):
 
 # ---- nodes alone, all at once ----
 
-def profile_steps(step_s):
-    return PROFILE_STEPS if not step_s else max(PROFILE_LEAST, min(PROFILE_STEPS, int(PROFILE_S / step_s)))
+def profile_steps(cell, step_s):
+    """Of a job of PyTorch every step is recorded twice, bare and wrapped."""
+    each = step_s * (2 if cell.engine == "torch" else 1)
+    return max(PROFILE_LEAST, min(PROFILE_STEPS, int(PROFILE_S / each)))
 
 
 def profile(rig, cell, number, step_s):
     """Both hosts work at once, for a machine that shares its memory between them is another one when half of it rests."""
     rig.set_slow("b" if cell.slow else None)
-    steps = profile_steps(step_s)
-    limit = 120 + 4 * (steps + 2) * (step_s or 40)
+    steps = profile_steps(cell, step_s)
+    limit = 300 + 30 * (steps + 2) * step_s  # the step is a guess when nothing of the group has been measured
     hosts = "a" if cell.replay else "ab"
     started, paths = [], []
     for host in hosts:

@@ -18,7 +18,7 @@ DRIFT = 0.03
 LINK_AGE_S = 1800.0
 BYTES = {"gpt2-124m": 497759232, "gpt2": 497759232, "shakespeare-char": 42980352, "char": 42980352}
 PAYLOAD = {"100M-eth": 11.77e6, "300Mbit": 37.5e6, "1G-eth": 117.7e6, "2.5G-eth": 294.2e6}
-TOKEN_S = {"gpt2-124m": 6e-3, "gpt2": 8e-3, "shakespeare-char": 5e-4, "char": 6e-4}  # a first guess, for the ETA only
+TOKEN_S = {"gpt2-124m": 6e-3, "gpt2": 8e-3, "shakespeare-char": 5e-4, "char": 6e-4}  # a first guess
 
 
 class Rows:
@@ -68,17 +68,17 @@ class Sweep:
         self.links = {}
         self.step_s = {}  # of a group's node alone
         self.serial = int(time.time())
-        self.started = time.monotonic()
-        self.left_at_start = None
 
     # ---- progress ----
 
+    def alone_s(self, cell):
+        return self.step_s.get(cell.group, cell.tokens * TOKEN_S[cell.model] * (2 if cell.slow else 1))
+
     def guess_s(self, cell):
-        compute = cell.tokens * TOKEN_S[cell.model]
-        alone = self.step_s.get(cell.group, compute)
+        alone = self.alone_s(cell)
         wire = BYTES[cell.model] / PAYLOAD[cell.rate]
         run = (cell.steps + measure.warmup(cell)) * max(alone + 0.3 * wire, wire) + 6
-        bracket = 2 * min(measure.PROFILE_S, 31 * alone)
+        bracket = 2 * (measure.profile_steps(cell, alone) + 1) * alone * (2 if cell.engine == "torch" else 1)
         return run + bracket / max(1, sum(c.group == cell.group for c in self.cells))
 
     def pending(self, number=None):
@@ -101,7 +101,7 @@ class Sweep:
 
     def take_profile(self, cell):
         self.rig.up(cell.nodes, RATES[cell.rate])
-        found = measure.profile(self.rig, cell, self.number(), self.step_s.get(cell.group))
+        found = measure.profile(self.rig, cell, self.number(), self.alone_s(cell))
         self.step_s[cell.group] = max(p["step_s"] for p in found)
         self.say(f"alone {cell.group[1]} {cell.tokens}: " + ", ".join(f"{p['step_s']:.4g} s" for p in found))
         return found
