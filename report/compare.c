@@ -147,7 +147,7 @@ struct judgement {
 
 static const char *word(const struct digest_metric *m, bool up)
 {
-    if (m->unit == DIGEST_SECONDS)
+    if (digest_is_time(m))
         return up ? "slower" : "faster";
     return up ? "higher" : "lower";
 }
@@ -191,8 +191,7 @@ static double median_of(const struct series *s)
 
 static json_t *row(const struct digest_metric *m, const struct series *a, const struct series *b)
 {
-    static const char *const units[] = {"s", "ratio", "per s", "bytes"};
-    json_t *o = json_pack("{s:s, s:s, s:s}", "path", m->path, "name", m->name, "unit", units[m->unit]);
+    json_t *o = json_pack("{s:s, s:s, s:s}", "path", m->path, "name", digest_name(m), "unit", digest_unit(m));
     json_object_set_new(o, "a", json_num(a->n ? median_of(a) : NAN));
     json_object_set_new(o, "b", json_num(b->n ? median_of(b) : NAN));
     return o;

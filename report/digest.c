@@ -8,24 +8,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/fields.h"
 #include "report/table_parts.h"
 
 const struct digest_metric digest_metrics[] = {
-    {"floor.ratio", "step / floor", NULL, DIGEST_RATIO, 1},
-    {"speedup.measured", "speed-up", NULL, DIGEST_RATIO, -1},
-    {"summary.step_s.median", "step", "step_s", DIGEST_SECONDS, 1},
-    {"summary.forward_s.median", "forward", "forward_s", DIGEST_SECONDS, 1},
-    {"summary.backward_s.median", "backward", "backward_s", DIGEST_SECONDS, 1},
-    {"summary.optimizer_s.median", "optimizer", "optimizer_s", DIGEST_SECONDS, 1},
-    {"summary.exposed_s.median", "exposed", "exposed_s", DIGEST_SECONDS, 1},
-    {"summary.communication_s.median", "communication", "communication_s", DIGEST_SECONDS, 1},
-    {"floor.step_s", "floor", NULL, DIGEST_SECONDS, 1},
-    {"speedup.baseline_step_s", "step alone", NULL, DIGEST_SECONDS, 1},
-    {"summary.tokens_per_s.median", "tokens/s", NULL, DIGEST_PER_S, -1},
-    {"product_rate.flops_per_s", "matrix products", NULL, DIGEST_PER_S, -1},
-    {"memory.peak_bytes", "memory", NULL, DIGEST_BYTES, 1},
-    {NULL, NULL, NULL, DIGEST_SECONDS, 0},
+    {"floor.ratio", NULL, NULL, 1},
+    {"speedup.measured", NULL, NULL, -1},
+    {"summary.step_s.median", NULL, "step_s", 1},
+    {"summary.forward_s.median", NULL, "forward_s", 1},
+    {"summary.backward_s.median", NULL, "backward_s", 1},
+    {"summary.optimizer_s.median", NULL, "optimizer_s", 1},
+    {"summary.exposed_s.median", NULL, "exposed_s", 1},
+    {"summary.communication_s.median", "communication.total_s", "communication_s", 1},
+    {"floor.step_s", NULL, NULL, 1},
+    {"speedup.baseline_step_s", NULL, NULL, 1},
+    {"summary.tokens_per_s.median", NULL, NULL, -1},
+    {"product_rate.flops_per_s", NULL, NULL, -1},
+    {"memory.peak_bytes", NULL, NULL, 1},
+    {NULL, NULL, NULL, 0},
 };
+
+static const struct field *listed(const struct digest_metric *m)
+{
+    return field_find(m->listed ? m->listed : m->path);
+}
+
+const char *digest_name(const struct digest_metric *m)
+{
+    return listed(m)->brief;
+}
+
+const char *digest_unit(const struct digest_metric *m)
+{
+    enum field_unit unit = listed(m)->unit;
+    return unit == UNIT_TOKENS_PER_S || unit == UNIT_FLOPS ? "per s" : field_unit_name(unit);
+}
+
+bool digest_is_time(const struct digest_metric *m)
+{
+    return listed(m)->unit == UNIT_SECONDS;
+}
+
+const struct digest_metric *digest_metric_find(const char *name)
+{
+    for (const struct digest_metric *m = digest_metrics; m->path; m++)
+        if (strcmp(m->path, name) == 0 || strcmp(digest_name(m), name) == 0)
+            return m;
+    return NULL;
+}
 
 /* `each` is looked up in every entry of nodes[], else `path` in the document. */
 static const struct condition {

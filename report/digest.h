@@ -11,20 +11,27 @@
 #ifndef REPORT_DIGEST_H
 #define REPORT_DIGEST_H
 
+#include <stdbool.h>
+
 #include "base/json.h"
 
-enum digest_unit { DIGEST_SECONDS, DIGEST_RATIO, DIGEST_PER_S, DIGEST_BYTES };
-
+/* Name and unit are those of the list of figures, report/fields.h. */
 struct digest_metric {
     const char *path;   /* members of the document, divided by points */
-    const char *name;   /* for people */
+    const char *listed; /* the path of the same figure in that list; NULL: this one */
     const char *sample; /* the member of samples[] it is the median of; NULL: one figure per run */
-    enum digest_unit unit;
-    int worse; /* 1: larger is worse, -1: smaller is */
+    int worse;          /* 1: larger is worse, -1: smaller is */
 };
 
-/* End with a row whose path or name is NULL. Ratios, which a slower machine changes less, come first. */
+/* End with a row whose path is NULL. Ratios, which a slower machine changes less, come first. */
 extern const struct digest_metric digest_metrics[];
+
+/* NULL: there is no metric of that path or name. */
+const struct digest_metric *digest_metric_find(const char *name);
+
+const char *digest_name(const struct digest_metric *m); /* for people: "step / floor" */
+const char *digest_unit(const struct digest_metric *m); /* "s", "ratio", "bytes", or "per s" for rates of any kind */
+bool digest_is_time(const struct digest_metric *m);
 
 /* Names of the conditions, in the order in which they are told; NULL past the last one. */
 const char *digest_condition_name(int i);

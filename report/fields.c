@@ -9,16 +9,18 @@
 #include "report/table_parts.h"
 
 /* clang-format off */
-#define SUMMARY(group, path, name, title, unit) \
-    {group, path ".median", name "_median", title, unit, FIELD_GAUGE}, \
-    {group, path ".mad", name "_mad", title ", MAD", unit, FIELD_GAUGE}
+#define ROW(group, path, name, title, unit, kind) {group, path, name, title, NULL, unit, kind}
+#define METRIC(group, path, name, title, brief, unit, kind) {group, path, name, title, brief, unit, kind}
+#define SUMMARY(group, path, name, title, brief, unit) \
+    METRIC(group, path ".median", name "_median", title, brief, unit, FIELD_GAUGE), \
+    ROW(group, path ".mad", name "_mad", title ", MAD", unit, FIELD_GAUGE)
 #define SECONDS(group, path, name, title) \
-    {group, path ".median", name "_median_seconds", title, UNIT_SECONDS, FIELD_GAUGE}, \
-    {group, path ".mad", name "_mad_seconds", title ", MAD", UNIT_SECONDS, FIELD_GAUGE}
+    METRIC(group, path ".median", name "_median_seconds", title, name, UNIT_SECONDS, FIELD_GAUGE), \
+    ROW(group, path ".mad", name "_mad_seconds", title ", MAD", UNIT_SECONDS, FIELD_GAUGE)
 #define ESTIMATE(group, path, name, title, unit) \
-    {group, path ".median", name, title, unit, FIELD_GAUGE}, \
-    {group, path ".lo", "lowest_" name, title ", 5 %", unit, FIELD_GAUGE}, \
-    {group, path ".hi", "highest_" name, title ", 95 %", unit, FIELD_GAUGE}
+    ROW(group, path ".median", name, title, unit, FIELD_GAUGE), \
+    ROW(group, path ".lo", "lowest_" name, title ", 5 %", unit, FIELD_GAUGE), \
+    ROW(group, path ".hi", "highest_" name, title ", 95 %", unit, FIELD_GAUGE)
 
 #define RUN "What was run"
 #define STEP "A step"
@@ -29,22 +31,22 @@
 #define LINK "The link"
 
 const struct field fields[] = {
-    {RUN, "kind", "kind", "kind", UNIT_NONE, FIELD_TEXT},
-    {RUN, "status", "status", "status", UNIT_NONE, FIELD_TEXT},
-    {RUN, "started", "started", "started", UNIT_NONE, FIELD_TEXT},
-    {RUN, "label", "label", "label", UNIT_NONE, FIELD_TEXT},
-    {RUN, "tool.version", "version", "made by version", UNIT_NONE, FIELD_TEXT},
-    {RUN, "model.name", "model", "model", UNIT_NONE, FIELD_TEXT},
-    {RUN, "model.unique_parameters", "parameters", "parameters", UNIT_NONE, FIELD_COUNT},
-    {RUN, "model.gradient_bytes", "gradient_bytes", "gradient", UNIT_BYTES, FIELD_COUNT},
-    {RUN, "model.batch", "batch", "sequences per micro-batch and rank", UNIT_NONE, FIELD_COUNT},
-    {RUN, "model.seq", "seq", "tokens per sequence", UNIT_NONE, FIELD_COUNT},
-    {RUN, "model.accum", "accum", "micro-batches per update", UNIT_NONE, FIELD_COUNT},
-    {RUN, "model.tokens_per_step", "tokens_per_step", "tokens per step, all ranks", UNIT_NONE, FIELD_COUNT},
-    {RUN, "model.dtype", "dtype", "number format", UNIT_NONE, FIELD_TEXT},
-    {RUN, "compute", "compute", "computing", UNIT_NONE, FIELD_TEXT},
-    {RUN, "world", "world", "ranks", UNIT_NONE, FIELD_COUNT},
-    {RUN, "same_host", "same_host", "ranks share a host", UNIT_NONE, FIELD_FLAG},
+    ROW(RUN, "kind", "kind", "kind", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "status", "status", "status", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "started", "started", "started", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "label", "label", "label", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "tool.version", "version", "made by version", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "model.name", "model", "model", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "model.unique_parameters", "parameters", "parameters", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "model.gradient_bytes", "gradient_bytes", "gradient", UNIT_BYTES, FIELD_COUNT),
+    ROW(RUN, "model.batch", "batch", "sequences per micro-batch and rank", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "model.seq", "seq", "tokens per sequence", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "model.accum", "accum", "micro-batches per update", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "model.tokens_per_step", "tokens_per_step", "tokens per step, all ranks", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "model.dtype", "dtype", "number format", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "compute", "compute", "computing", UNIT_NONE, FIELD_TEXT),
+    ROW(RUN, "world", "world", "ranks", UNIT_NONE, FIELD_COUNT),
+    ROW(RUN, "same_host", "same_host", "ranks share a host", UNIT_NONE, FIELD_FLAG),
 
     SECONDS(STEP, "summary.step_s", "step", "step"),
     SECONDS(STEP, "summary.forward_s", "forward", "forward"),
@@ -52,86 +54,94 @@ const struct field fields[] = {
     SECONDS(STEP, "summary.optimizer_s", "optimizer", "optimizer"),
     SECONDS(STEP, "summary.exposed_s", "exposed", "standing still for communication"),
     SECONDS(STEP, "summary.data_s", "data", "fetching the batch, between steps"),
-    {STEP, "summary.step_s.n", "steps", "timed steps", UNIT_NONE, FIELD_COUNT},
-    SUMMARY(STEP, "summary.tokens_per_s", "tokens_per_s", "tokens per second", UNIT_TOKENS_PER_S),
-    SUMMARY(STEP, "summary.flops_per_s", "flops_per_s", "operations per second", UNIT_FLOPS),
-    {STEP, "summary.share_of_product_rate", "share_of_product_rate_ratio", "share of the rate of matrix products", UNIT_RATIO, FIELD_GAUGE},
-    {STEP, "product_rate.flops_per_s", "product_flops_per_s", "rate of matrix products", UNIT_FLOPS, FIELD_GAUGE},
-    {STEP, "floor.step_s", "floor_seconds", "the step's matrix products alone", UNIT_SECONDS, FIELD_GAUGE},
-    {STEP, "floor.ratio", "floor_ratio", "step / those", UNIT_RATIO, FIELD_GAUGE},
-    {STEP, "loss.first", "loss_first", "loss of the first timed step", UNIT_NONE, FIELD_GAUGE},
-    {STEP, "loss.last", "loss_last", "loss of the last timed step", UNIT_NONE, FIELD_GAUGE},
-    {STEP, "loss.validation", "loss_validation", "validation loss", UNIT_NONE, FIELD_GAUGE},
-    {STEP, "memory.peak_bytes", "memory_peak_bytes", "memory, peak", UNIT_BYTES, FIELD_COUNT},
-    {STEP, "memory.planned_bytes", "memory_planned_bytes", "memory, planned", UNIT_BYTES, FIELD_COUNT},
-    {STEP, "unsteady", "unsteady", "unsteady", UNIT_NONE, FIELD_FLAG},
-    {STEP, "throttled_periods", "throttled_periods", "periods throttled by the CPU quota", UNIT_NONE, FIELD_COUNT},
+    ROW(STEP, "summary.step_s.n", "steps", "timed steps", UNIT_NONE, FIELD_COUNT),
+    SUMMARY(STEP, "summary.tokens_per_s", "tokens_per_s", "tokens per second", "tokens/s", UNIT_TOKENS_PER_S),
+    SUMMARY(STEP, "summary.flops_per_s", "flops_per_s", "operations per second", NULL, UNIT_FLOPS),
+    ROW(STEP, "summary.share_of_product_rate", "share_of_product_rate_ratio", "share of the rate of matrix products", UNIT_RATIO, FIELD_GAUGE),
+    METRIC(STEP, "product_rate.flops_per_s", "product_flops_per_s", "rate of matrix products", "matrix products", UNIT_FLOPS, FIELD_GAUGE),
+    METRIC(STEP, "floor.step_s", "floor_seconds", "the step's matrix products alone", "floor", UNIT_SECONDS, FIELD_GAUGE),
+    METRIC(STEP, "floor.ratio", "floor_ratio", "step / those", "step / floor", UNIT_RATIO, FIELD_GAUGE),
+    ROW(STEP, "loss.first", "loss_first", "loss of the first timed step", UNIT_NONE, FIELD_GAUGE),
+    ROW(STEP, "loss.last", "loss_last", "loss of the last timed step", UNIT_NONE, FIELD_GAUGE),
+    ROW(STEP, "loss.validation", "loss_validation", "validation loss", UNIT_NONE, FIELD_GAUGE),
+    METRIC(STEP, "memory.peak_bytes", "memory_peak_bytes", "memory, peak", "memory", UNIT_BYTES, FIELD_COUNT),
+    ROW(STEP, "memory.planned_bytes", "memory_planned_bytes", "memory, planned", UNIT_BYTES, FIELD_COUNT),
+    ROW(STEP, "unsteady", "unsteady", "unsteady", UNIT_NONE, FIELD_FLAG),
+    ROW(STEP, "throttled_periods", "throttled_periods", "periods throttled by the CPU quota", UNIT_NONE, FIELD_COUNT),
 
-    {SPEED, "speedup.measured", "speedup_ratio", "speed-up over the fastest node alone", UNIT_RATIO, FIELD_GAUGE},
-    {SPEED, "speedup.scaling", "scaling_ratio", "speed-up / ranks", UNIT_RATIO, FIELD_GAUGE},
-    {SPEED, "speedup.vs_this_node", "speedup_vs_this_node_ratio", "speed-up over rank 0 alone", UNIT_RATIO, FIELD_GAUGE},
-    {SPEED, "speedup.baseline_node", "baseline_node", "the fastest node", UNIT_NONE, FIELD_TEXT},
-    {SPEED, "speedup.baseline_step_s", "baseline_seconds", "its step alone", UNIT_SECONDS, FIELD_GAUGE},
+    METRIC(SPEED, "speedup.measured", "speedup_ratio", "speed-up over the fastest node alone", "speed-up", UNIT_RATIO, FIELD_GAUGE),
+    ROW(SPEED, "speedup.scaling", "scaling_ratio", "speed-up / ranks", UNIT_RATIO, FIELD_GAUGE),
+    ROW(SPEED, "speedup.vs_this_node", "speedup_vs_this_node_ratio", "speed-up over rank 0 alone", UNIT_RATIO, FIELD_GAUGE),
+    ROW(SPEED, "speedup.baseline_node", "baseline_node", "the fastest node", UNIT_NONE, FIELD_TEXT),
+    METRIC(SPEED, "speedup.baseline_step_s", "baseline_seconds", "its step alone", "step alone", UNIT_SECONDS, FIELD_GAUGE),
 
-    {PRED, "prediction.nodes", "predicted_nodes", "nodes", UNIT_NONE, FIELD_COUNT},
+    ROW(PRED, "prediction.nodes", "predicted_nodes", "nodes", UNIT_NONE, FIELD_COUNT),
     ESTIMATE(PRED, "prediction.step_s", "predicted_step_seconds", "step", UNIT_SECONDS),
     ESTIMATE(PRED, "prediction.speedup", "predicted_speedup_ratio", "speed-up", UNIT_RATIO),
-    {PRED, "prediction.p_faster", "predicted_p_faster_ratio", "probability of being faster", UNIT_RATIO, FIELD_GAUGE},
-    {PRED, "prediction.verdict", "predicted_verdict", "verdict", UNIT_NONE, FIELD_TEXT},
-    {PRED, "prediction.limit", "predicted_limit", "held back by", UNIT_NONE, FIELD_TEXT},
-    {PRED, "prediction.link.name", "predicted_link", "link", UNIT_NONE, FIELD_TEXT},
-    {PRED, "prediction.link.origin", "predicted_link_origin", "link is", UNIT_NONE, FIELD_TEXT},
-    {PRED, "prediction.link.rate_bytes_per_s", "predicted_link_bytes_per_s", "link's rate", UNIT_BYTES_PER_S, FIELD_GAUGE},
+    ROW(PRED, "prediction.p_faster", "predicted_p_faster_ratio", "probability of being faster", UNIT_RATIO, FIELD_GAUGE),
+    ROW(PRED, "prediction.verdict", "predicted_verdict", "verdict", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "prediction.limit", "predicted_limit", "held back by", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "prediction.link.name", "predicted_link", "link", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "prediction.link.origin", "predicted_link_origin", "link is", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "prediction.link.rate_bytes_per_s", "predicted_link_bytes_per_s", "link's rate", UNIT_BYTES_PER_S, FIELD_GAUGE),
 
-    {COMM, "communication.transport", "transport", "transport", UNIT_NONE, FIELD_TEXT},
-    {COMM, "communication.schedule", "schedule", "schedule", UNIT_NONE, FIELD_TEXT},
-    {COMM, "wire", "wire", "on the wire", UNIT_NONE, FIELD_TEXT},
-    {COMM, "emulated.option", "emulated", "emulated link", UNIT_NONE, FIELD_TEXT},
-    {COMM, "communication.total_s", "communication_seconds", "exchange", UNIT_SECONDS, FIELD_GAUGE},
-    {COMM, "communication.exposed_s", "communication_exposed_seconds", "exposed: the step stood still", UNIT_SECONDS, FIELD_GAUGE},
-    {COMM, "communication.hidden_s", "communication_hidden_seconds", "hidden behind computing", UNIT_SECONDS, FIELD_GAUGE},
-    {COMM, "communication.cpu_s", "communication_cpu_seconds", "processor time of it", UNIT_SECONDS, FIELD_GAUGE},
-    {COMM, "communication.bytes_per_step", "sent_bytes", "sent per step", UNIT_BYTES, FIELD_COUNT},
-    {COMM, "communication.arithmetic.rate_bytes_per_s", "link_seen_bytes_per_s", "rate of the link as this run saw it", UNIT_BYTES_PER_S, FIELD_GAUGE},
-    {COMM, "communication.arithmetic.exposed_s", "arithmetic_exposed_seconds", "exposed by the arithmetic of the buckets", UNIT_SECONDS, FIELD_GAUGE},
-    {COMM, "communication.straggler.rank", "straggler_rank", "rank that computes longest", UNIT_NONE, FIELD_COUNT},
+    ROW(COMM, "communication.transport", "transport", "transport", UNIT_NONE, FIELD_TEXT),
+    ROW(COMM, "communication.schedule", "schedule", "schedule", UNIT_NONE, FIELD_TEXT),
+    ROW(COMM, "wire", "wire", "on the wire", UNIT_NONE, FIELD_TEXT),
+    ROW(COMM, "emulated.option", "emulated", "emulated link", UNIT_NONE, FIELD_TEXT),
+    METRIC(COMM, "communication.total_s", "communication_seconds", "exchange", "communication", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(COMM, "communication.exposed_s", "communication_exposed_seconds", "exposed: the step stood still", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(COMM, "communication.hidden_s", "communication_hidden_seconds", "hidden behind computing", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(COMM, "communication.cpu_s", "communication_cpu_seconds", "processor time of it", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(COMM, "communication.bytes_per_step", "sent_bytes", "sent per step", UNIT_BYTES, FIELD_COUNT),
+    ROW(COMM, "communication.arithmetic.rate_bytes_per_s", "link_seen_bytes_per_s", "rate of the link as this run saw it", UNIT_BYTES_PER_S, FIELD_GAUGE),
+    ROW(COMM, "communication.arithmetic.exposed_s", "arithmetic_exposed_seconds", "exposed by the arithmetic of the buckets", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(COMM, "communication.straggler.rank", "straggler_rank", "rank that computes longest", UNIT_NONE, FIELD_COUNT),
 
-    {NODE, "nodes[].name", "node_name", "name", UNIT_NONE, FIELD_TEXT},
-    {NODE, "nodes[].cpu", "node_cpu", "processor", UNIT_NONE, FIELD_TEXT},
-    {NODE, "nodes[].threads", "node_threads", "compute threads", UNIT_NONE, FIELD_COUNT},
-    {NODE, "nodes[].blas_kernel", "node_blas_kernel", "OpenBLAS kernel", UNIT_NONE, FIELD_TEXT},
-    {NODE, "nodes[].health.grade", "node_grade", "grade as a place to measure", UNIT_NONE, FIELD_TEXT},
-    {NODE, "nodes[].summary.step_s.median", "node_step_seconds", "step", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].summary.compute_s.median", "node_compute_seconds", "its own work", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].summary.exposed_s.median", "node_exposed_seconds", "standing still", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].summary.wait_s.median", "node_wait_seconds", "waiting for others", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].holds_up_s", "node_holds_up_seconds", "holds the others up", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].alone_step_s.median", "node_alone_seconds", "step alone", UNIT_SECONDS, FIELD_GAUGE},
-    {NODE, "nodes[].alone_tokens_per_s", "node_alone_tokens_per_s", "tokens per second alone", UNIT_TOKENS_PER_S, FIELD_GAUGE},
-    {PRED, "nodes[].nodes", "nodes", "nodes", UNIT_NONE, FIELD_COUNT},
+    ROW(NODE, "nodes[].name", "node_name", "name", UNIT_NONE, FIELD_TEXT),
+    ROW(NODE, "nodes[].cpu", "node_cpu", "processor", UNIT_NONE, FIELD_TEXT),
+    ROW(NODE, "nodes[].threads", "node_threads", "compute threads", UNIT_NONE, FIELD_COUNT),
+    ROW(NODE, "nodes[].blas_kernel", "node_blas_kernel", "OpenBLAS kernel", UNIT_NONE, FIELD_TEXT),
+    ROW(NODE, "nodes[].health.grade", "node_grade", "grade as a place to measure", UNIT_NONE, FIELD_TEXT),
+    ROW(NODE, "nodes[].summary.step_s.median", "node_step_seconds", "step", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].summary.compute_s.median", "node_compute_seconds", "its own work", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].summary.exposed_s.median", "node_exposed_seconds", "standing still", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].summary.wait_s.median", "node_wait_seconds", "waiting for others", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].holds_up_s", "node_holds_up_seconds", "holds the others up", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].alone_step_s.median", "node_alone_seconds", "step alone", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(NODE, "nodes[].alone_tokens_per_s", "node_alone_tokens_per_s", "tokens per second alone", UNIT_TOKENS_PER_S, FIELD_GAUGE),
+    ROW(PRED, "nodes[].nodes", "nodes", "nodes", UNIT_NONE, FIELD_COUNT),
     ESTIMATE(PRED, "nodes[].step_s", "nodes_step_seconds", "step", UNIT_SECONDS),
     ESTIMATE(PRED, "nodes[].speedup", "nodes_speedup_ratio", "speed-up", UNIT_RATIO),
     ESTIMATE(PRED, "nodes[].efficiency", "nodes_efficiency_ratio", "efficiency", UNIT_RATIO),
-    {PRED, "nodes[].p_faster", "nodes_p_faster_ratio", "probability of being faster", UNIT_RATIO, FIELD_GAUGE},
-    {PRED, "nodes[].verdict", "nodes_verdict", "verdict", UNIT_NONE, FIELD_TEXT},
-    {PRED, "nodes[].limit", "nodes_limit", "held back by", UNIT_NONE, FIELD_TEXT},
-    {PRED, "inverse.rate_bytes_per_s", "needed_bytes_per_s", "link needed for the target", UNIT_BYTES_PER_S, FIELD_GAUGE},
-    {PRED, "inverse.tokens_per_node", "needed_tokens", "tokens per node needed for it", UNIT_NONE, FIELD_GAUGE},
+    ROW(PRED, "nodes[].p_faster", "nodes_p_faster_ratio", "probability of being faster", UNIT_RATIO, FIELD_GAUGE),
+    ROW(PRED, "nodes[].verdict", "nodes_verdict", "verdict", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "nodes[].limit", "nodes_limit", "held back by", UNIT_NONE, FIELD_TEXT),
+    ROW(PRED, "inverse.rate_bytes_per_s", "needed_bytes_per_s", "link needed for the target", UNIT_BYTES_PER_S, FIELD_GAUGE),
+    ROW(PRED, "inverse.tokens_per_node", "needed_tokens", "tokens per node needed for it", UNIT_NONE, FIELD_GAUGE),
 
-    {LINK, "peer.name", "peer", "peer", UNIT_NONE, FIELD_TEXT},
-    {LINK, "link.name", "link_name", "link", UNIT_NONE, FIELD_TEXT},
-    {LINK, "link.interface", "interface", "interface", UNIT_NONE, FIELD_TEXT},
-    {LINK, "link.rate_bytes_per_s", "link_bytes_per_s", "rate, both ways at once", UNIT_BYTES_PER_S, FIELD_GAUGE},
-    {LINK, "link.rtt_s", "link_rtt_seconds", "round trip, idle", UNIT_SECONDS, FIELD_GAUGE},
-    {LINK, "link.latency.idle.p99", "link_rtt_p99_seconds", "round trip, idle, 99 %", UNIT_SECONDS, FIELD_GAUGE},
-    {LINK, "link.latency.loaded.duplex.p50", "link_loaded_rtt_seconds", "round trip beside both streams", UNIT_SECONDS, FIELD_GAUGE},
-    {LINK, "link.streams.a_to_b.rate_bytes_per_s.median", "a_to_b_bytes_per_s", "A to B alone", UNIT_BYTES_PER_S, FIELD_GAUGE},
-    {LINK, "link.streams.b_to_a.rate_bytes_per_s.median", "b_to_a_bytes_per_s", "B to A alone", UNIT_BYTES_PER_S, FIELD_GAUGE},
-    {LINK, "link.ends.a.retransmits", "a_retransmits", "segments A sent again", UNIT_NONE, FIELD_COUNT},
-    {LINK, "link.ends.b.retransmits", "b_retransmits", "segments B sent again", UNIT_NONE, FIELD_COUNT},
-    {NULL, NULL, NULL, NULL, UNIT_NONE, FIELD_TEXT},
+    ROW(LINK, "peer.name", "peer", "peer", UNIT_NONE, FIELD_TEXT),
+    ROW(LINK, "link.name", "link_name", "link", UNIT_NONE, FIELD_TEXT),
+    ROW(LINK, "link.interface", "interface", "interface", UNIT_NONE, FIELD_TEXT),
+    ROW(LINK, "link.rate_bytes_per_s", "link_bytes_per_s", "rate, both ways at once", UNIT_BYTES_PER_S, FIELD_GAUGE),
+    ROW(LINK, "link.rtt_s", "link_rtt_seconds", "round trip, idle", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(LINK, "link.latency.idle.p99", "link_rtt_p99_seconds", "round trip, idle, 99 %", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(LINK, "link.latency.loaded.duplex.p50", "link_loaded_rtt_seconds", "round trip beside both streams", UNIT_SECONDS, FIELD_GAUGE),
+    ROW(LINK, "link.streams.a_to_b.rate_bytes_per_s.median", "a_to_b_bytes_per_s", "A to B alone", UNIT_BYTES_PER_S, FIELD_GAUGE),
+    ROW(LINK, "link.streams.b_to_a.rate_bytes_per_s.median", "b_to_a_bytes_per_s", "B to A alone", UNIT_BYTES_PER_S, FIELD_GAUGE),
+    ROW(LINK, "link.ends.a.retransmits", "a_retransmits", "segments A sent again", UNIT_NONE, FIELD_COUNT),
+    ROW(LINK, "link.ends.b.retransmits", "b_retransmits", "segments B sent again", UNIT_NONE, FIELD_COUNT),
+    {NULL, NULL, NULL, NULL, NULL, UNIT_NONE, FIELD_TEXT},
 };
 /* clang-format on */
+
+const struct field *field_find(const char *path)
+{
+    for (const struct field *f = fields; f->path; f++)
+        if (strcmp(f->path, path) == 0)
+            return f;
+    return NULL;
+}
 
 const char *field_unit_name(enum field_unit unit)
 {

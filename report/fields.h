@@ -27,6 +27,8 @@ struct field {
     const char *path;
     const char *name;
     const char *title;
+    const char
+        *brief; /* title where several results stand beside each other (report/digest.h); NULL: it is not compared */
     enum field_unit unit;
     enum field_kind kind;
 };
@@ -45,6 +47,9 @@ struct field_value {
 };
 
 void fields_each(const json_t *document, void (*visit)(void *ctx, const struct field_value *v), void *ctx);
+
+/* The row of a path; NULL: the list does not have it. */
+const struct field *field_find(const char *path);
 
 /* "s", "bytes", ...: as the formats name a unit; "" for none. */
 const char *field_unit_name(enum field_unit unit);

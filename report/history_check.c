@@ -14,14 +14,6 @@
 static const char *const watched[] = {"floor.ratio", "speedup.measured", "summary.step_s.median",
                                       "summary.exposed_s.median", NULL};
 
-static const struct digest_metric *find_metric(const char *path)
-{
-    const struct digest_metric *m = digest_metrics;
-    while (m->path && strcmp(m->path, path) != 0)
-        m++;
-    return m;
-}
-
 json_t *history_groups(const struct history *h, const struct history_filter *filter, int *left_out)
 {
     json_t *groups = json_array(), *by_conditions = json_object();
@@ -114,7 +106,7 @@ static const char *verdict(const struct digest_metric *m, const struct shift *st
     double ratio = step->after / step->before;
     if ((ratio > 1) == (m->worse < 0))
         return "improvement";
-    if (m->unit == DIGEST_SECONDS && fabs(ratio / floor_moved - 1) <= noise_floor) /* NaN: not known, not explained */
+    if (digest_is_time(m) && fabs(ratio / floor_moved - 1) <= noise_floor) /* NaN: not known, not explained */
         return "machine";
     return "regression";
 }
@@ -133,17 +125,16 @@ static void tell_since(json_t *o, const struct history_row *row)
 static json_t *judge_metric(const struct history *h, const json_t *group, const char *path, double noise_floor,
                             bool *failed)
 {
-    const struct digest_metric *m = find_metric(path);
-    static const char *const units[] = {"s", "ratio", "per s", "bytes"};
+    const struct digest_metric *m = digest_metric_find(path);
     struct series s;
     struct shift step;
     json_t *o = NULL;
     if (take(&s, h, group, path) || shift_last(&step, s.x, s.n, noise_floor)) {
         *failed = true;
     } else if (s.n > 0) {
-        bool seconds = m->unit == DIGEST_SECONDS && s.n == (int)json_array_size(group);
+        bool seconds = digest_is_time(m) && s.n == (int)json_array_size(group);
         double floor_moved = seconds ? moved_with(h, group, "floor.step_s", &step) : NAN;
-        o = json_pack("{s:s, s:s, s:s, s:i}", "path", path, "name", m->name, "unit", units[m->unit], "n", s.n);
+        o = json_pack("{s:s, s:s, s:s, s:i}", "path", path, "name", digest_name(m), "unit", digest_unit(m), "n", s.n);
         json_object_set_new(o, "verdict", json_string(verdict(m, &step, s.n, floor_moved, noise_floor)));
         json_object_set_new(o, "before", step.at ? json_num(step.before) : json_null());
         json_object_set_new(o, "level", json_num(step.after));

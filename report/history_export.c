@@ -117,19 +117,18 @@ static char *of_groups(const struct history *h, const struct history_filter *fil
 
 static void add_github(json_t *to, const struct history *h, const struct newest *w, const char *group)
 {
-    static const char *const units[] = {"s", "ratio", "per s", "bytes"};
     for (const struct digest_metric *m = digest_metrics; m->path; m++) {
         struct range r = over(w, h, m->path);
         char name[320], range[64], extra[512];
         if (r.n == 0 || m->worse < 0)
             continue;
-        snprintf(name, sizeof name, "%s: %s", group, m->name);
+        snprintf(name, sizeof name, "%s: %s", group, digest_name(m));
         snprintf(range, sizeof range, "%.6g .. %.6g", r.lo, r.hi);
         snprintf(extra, sizeof extra, "%s\n%s\n%d run%s", text(w->digest, "version"), text(w->digest, "started"), r.n,
                  r.n == 1 ? "" : "s");
         json_t *o = json_object();
         json_object_set_new(o, "name", string(name));
-        json_object_set_new(o, "unit", string(units[m->unit]));
+        json_object_set_new(o, "unit", string(digest_unit(m)));
         json_object_set_new(o, "value", json_num(r.median));
         json_object_set_new(o, "range", string(range));
         json_object_set_new(o, "extra", string(extra));
@@ -171,20 +170,24 @@ static char *render_bencher(const struct history *h, const struct history_filter
 
 /* ---- OpenMetrics ---- */
 
-static const char *const unit_suffix[] = {"seconds", "ratio", "per_second", "bytes"};
+static const char *suffix(const struct digest_metric *m)
+{
+    const char *unit = digest_unit(m);
+    return digest_is_time(m) ? "seconds" : strcmp(unit, "per s") == 0 ? "per_second" : unit;
+}
 
 /* "step / floor" as a name: ddpbench_history_step_floor_ratio. */
 static void metric_name(char *buf, size_t size, const struct digest_metric *m)
 {
     size_t n = (size_t)snprintf(buf, size, "ddpbench_history_");
-    for (const char *c = m->name; *c && n + 2 < size; c++) {
+    for (const char *c = digest_name(m); *c && n + 2 < size; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9');
         if (letter)
             buf[n++] = *c;
         else if (buf[n - 1] != '_')
             buf[n++] = '_';
     }
-    snprintf(buf + n, size - n, "_%s", unit_suffix[m->unit]);
+    snprintf(buf + n, size - n, "_%s", suffix(m));
 }
 
 static void put_labels(FILE *f, const struct newest *w)
@@ -227,7 +230,7 @@ static char *render_openmetrics(const struct history *h, const struct history_fi
                 continue;
             metric_name(name, sizeof name, m);
             if (!headed)
-                fprintf(f, "# TYPE %s gauge\n# UNIT %s %s\n", name, name, unit_suffix[m->unit]);
+                fprintf(f, "# TYPE %s gauge\n# UNIT %s %s\n", name, name, suffix(m));
             headed = true;
             fprintf(f, "%s{group=\"%zu\",", name, i); /* conditions that are no labels may tell groups apart */
             put_labels(f, &w);

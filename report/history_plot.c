@@ -15,16 +15,6 @@
 #include "report/history_check.h"
 #include "report/table_parts.h"
 
-static const struct digest_metric *find(const char *name, struct err *e)
-{
-    for (const struct digest_metric *m = digest_metrics; m->path; m++)
-        if (strcmp(m->path, name) == 0 || strcmp(m->name, name) == 0)
-            return m;
-    err_set(e, ERR_USAGE, "option --metric takes a name such as step, 'step / floor', exposed or tokens/s, not '%.80s'",
-            name);
-    return NULL;
-}
-
 static char *name_of(const json_t *digest)
 {
     const char *label = json_string_value(json_object_get(digest, "label"));
@@ -35,14 +25,15 @@ static char *name_of(const json_t *digest)
 int history_plot_make(struct history_plot *p, const struct history *h, const struct history_filter *filter,
                       const char *metric, double noise_floor, struct err *e)
 {
-    static const char *const units[] = {"s", "ratio", "per s", "bytes"};
     int left_out, newest = -1;
     const json_t *group = NULL;
     struct shift shift;
     memset(p, 0, sizeof *p);
-    const struct digest_metric *m = find(metric ? metric : "summary.step_s.median", e);
+    const struct digest_metric *m = digest_metric_find(metric ? metric : "step");
     if (!m)
-        return -1;
+        return err_set(e, ERR_USAGE,
+                       "option --metric takes a name such as step, 'step / floor', exposed or tokens/s, not '%.80s'",
+                       metric);
     json_t *groups = history_groups(h, filter, &left_out);
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
@@ -69,9 +60,9 @@ int history_plot_make(struct history_plot *p, const struct history *h, const str
     if (n == 0)
         return err_set(e, ERR_NO_INPUT, "no complete run in %.300s to draw", h->folder);
     if (p->n == 0)
-        return err_set(e, ERR_DATA, "none of the %zu runs has the metric '%s'", n, m->name);
-    p->metric = m->name;
-    p->unit = units[m->unit];
+        return err_set(e, ERR_DATA, "none of the %zu runs has the metric '%s'", n, digest_name(m));
+    p->metric = digest_name(m);
+    p->unit = digest_unit(m);
     p->shift = shift.at;
     p->from = shift.from;
     p->before = shift.before;

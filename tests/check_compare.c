@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "report/compare.h"
 #include "report/digest.h"
+#include "report/fields.h"
 #include "report/history_check.h"
 
 static const struct compare_options options = {.alpha = 0.05, .noise_floor = NAN, .seed = 1};
@@ -227,6 +228,23 @@ START_TEST(ratios_before_seconds)
 }
 END_TEST
 
+/* Also where the list has the figure under another path. */
+START_TEST(metrics_are_figures_of_the_list)
+{
+    for (const struct digest_metric *m = digest_metrics; m->path; m++) {
+        const struct field *f = field_find(m->listed ? m->listed : m->path);
+        ck_assert_msg(f && f->brief, "%s", m->path);
+        ck_assert_ptr_eq(digest_metric_find(f->brief), m);
+        ck_assert_ptr_eq(digest_metric_find(m->path), m);
+    }
+    ck_assert_ptr_null(digest_metric_find("nosuch"));
+    ck_assert_str_eq(digest_unit(digest_metric_find("communication")), "s");
+    ck_assert_str_eq(digest_unit(digest_metric_find("tokens/s")), "per s");
+    ck_assert_str_eq(digest_unit(digest_metric_find("step / floor")), "ratio");
+    ck_assert_str_eq(digest_unit(digest_metric_find("memory")), "bytes");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compare");
@@ -238,6 +256,7 @@ int main(void)
     tcase_add_test(t, unlike_runs);
     tcase_add_test(t, new_metric);
     tcase_add_test(t, ratios_before_seconds);
+    tcase_add_test(t, metrics_are_figures_of_the_list);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
