@@ -57,7 +57,7 @@ static const struct row {
     {"what-if", "K=V,..", TEXT, AT(predict.what_if), 0, 0, T, PREDICT,
      "also with these changes: bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=bf16 schedule=split "
      "bucket-mb=X optimizer=bucket in-flight=N reserve-core=yes partner=X slow-node=X slow-nic=RATE throttle=X; "
-     "and without a term of the model: contention=0 jitter=no tail=no"},
+     "bw, tokens and accum also as a factor: bw=2.5x; and without a term of the model: contention=0 jitter=no tail=no"},
     {"heat", "T:X,..", TEXT, AT(predict.heat), 0, 0, T, PREDICT,
      "how many times longer a step of each node takes once it is warm: 60s:1.05,600s:1.2"},
     {"soak", "FILE", TEXT, AT(predict.soak), 0, 0, T, PREDICT,

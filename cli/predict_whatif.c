@@ -11,7 +11,7 @@
 #include "predict/simulate.h"
 
 const char predict_whatif_keys[] =
-    "bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=fp32|bf16 schedule=ddp|split "
+    "bw=RATE|Fx rtt=T medium=duplex|half|shared tokens=N|Fx accum=K|Fx wire=fp32|bf16 schedule=ddp|split "
     "bucket-mb=X optimizer=end|bucket in-flight=N reserve-core=yes|no partner=X slow-node=X "
     "slow-nic=RATE throttle=X contention=X jitter=yes|no tail=yes|no";
 
@@ -38,18 +38,20 @@ enum key {
 };
 
 enum takes { RATE, TIME, NUMBER, WHOLE, WORD };
+enum factor { NONE, ANY, WHOLES }; /* whether 2x, twice of what it is, may stand in place of the value */
 
 static const struct {
     const char *name;
     enum takes takes;
     double low, high;
     const char *words[4]; /* of WORD; value is the index */
+    enum factor factor;
 } keys[KEYS] = {
-    [BW] = {"bw", RATE, 0, 0, {NULL}},
+    [BW] = {"bw", RATE, 0, 0, {NULL}, ANY},
     [RTT] = {"rtt", TIME, 0, 0, {NULL}},
     [MEDIUM] = {"medium", WORD, 0, 0, {"duplex", "half", "shared", NULL}},
-    [TOKENS] = {"tokens", WHOLE, 1, 1e9, {NULL}},
-    [ACCUM] = {"accum", WHOLE, 1, 1 << 20, {NULL}},
+    [TOKENS] = {"tokens", WHOLE, 1, 1e9, {NULL}, ANY},
+    [ACCUM] = {"accum", WHOLE, 1, 1 << 20, {NULL}, WHOLES},
     [WIRE] = {"wire", WORD, 0, 0, {"fp32", "bf16", NULL}},
     [SCHEDULE] = {"schedule", WORD, 0, 0, {"ddp", "split", NULL}},
     [BUCKET_MB] = {"bucket-mb", NUMBER, 1e-6, 1e6, {NULL}},
@@ -63,6 +65,11 @@ static const struct {
     [CONTENTION] = {"contention", NUMBER, 0, 100, {NULL}},
     [JITTER] = {"jitter", WORD, 0, 0, {"no", "yes", NULL}},
     [TAIL] = {"tail", WORD, 0, 0, {"no", "yes", NULL}},
+};
+
+struct change {
+    bool given, times; /* times: value is a factor */
+    double value;
 };
 
 static int find_key(const char *name, struct err *e)
@@ -87,6 +94,23 @@ static int parse_word(const char *const *words, const char *text, double *value)
             return 0;
         }
     return -1;
+}
+
+/* 1: text is no factor, or the key takes none. */
+static int parse_factor(int key, const char *text, double *value, struct err *e)
+{
+    char number[32];
+    size_t n = strlen(text);
+    if (keys[key].factor == NONE || n < 2 || n > sizeof number || text[n - 1] != 'x')
+        return 1;
+    snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
+    if (!units_parse_number(number, value))
+        return 1;
+    double low = keys[key].factor == WHOLES ? 1 : 0.001;
+    if (*value >= low && *value <= 1000 && (keys[key].factor == ANY || floor(*value) == *value))
+        return 0;
+    return err_set(e, ERR_USAGE, "--what-if %s takes a %sfactor from %gx to 1000x, not '%.40s'", keys[key].name,
+                   keys[key].factor == WHOLES ? "whole " : "", low, text);
 }
 
 static int parse_value(int key, const char *text, double *value, struct err *e)
@@ -128,12 +152,14 @@ static void set_tokens(struct scenario *s, double tokens)
     s->token_scale = tokens / (s->own->tokens / s->own->accum * accum);
 }
 
-static void apply(struct scenario *s, int key, double x)
+static void apply(struct scenario *s, int key, struct change c)
 {
+    double x = c.value;
     switch ((enum key)key) {
     case BW:
-        inverse_set_rate(s, x);
-        s->link.rate_spread = 0; /* stated */
+        inverse_set_rate(s, c.times ? x * link_model_rate(&s->link) : x);
+        if (!c.times)
+            s->link.rate_spread = 0; /* stated */
         break;
     case RTT:
         set_latency(s, x);
@@ -142,7 +168,7 @@ static void apply(struct scenario *s, int key, double x)
         s->link.medium = (enum cost_medium)x;
         break;
     case ACCUM:
-        s->accum = (int)x;
+        s->accum = (int)(c.times ? x * (s->accum > 0 ? s->accum : s->own->accum) : x);
         break;
     case WIRE:
         s->wire_scale = x > 0 ? 0.5 : 1;
@@ -184,22 +210,23 @@ static void apply(struct scenario *s, int key, double x)
 }
 
 static int set_plan(struct scenario *s, const struct predict_source *source, struct plan *plan,
-                    const double value[KEYS], const bool given[KEYS], struct err *e)
+                    const struct change change[KEYS], struct err *e)
 {
-    if (!given[SCHEDULE] && !given[BUCKET_MB])
+    if (!change[SCHEDULE].given && !change[BUCKET_MB].given)
         return 0;
     if (!source->document || !source->layout)
         return err_set(e, ERR_USAGE, "--what-if %s needs a run of this program, whose gradients have instants",
-                       given[SCHEDULE] ? "schedule" : "bucket-mb");
-    enum reduce_schedule schedule = !given[SCHEDULE]      ? source->schedule
-                                    : value[SCHEDULE] > 0 ? SCHEDULE_SPLIT
-                                                          : SCHEDULE_DDP;
+                       change[SCHEDULE].given ? "schedule" : "bucket-mb");
+    enum reduce_schedule schedule = !change[SCHEDULE].given      ? source->schedule
+                                    : change[SCHEDULE].value > 0 ? SCHEDULE_SPLIT
+                                                                 : SCHEDULE_DDP;
     if (schedule == SCHEDULE_SPLIT && source->layout->wte < 0)
         return err_set(e, ERR_USAGE, "--what-if schedule=split parts a tied embedding, and %s has none", source->model);
-    if (predict_source_plan(source, plan, schedule, given[BUCKET_MB] ? value[BUCKET_MB] : source->bucket_mib, e))
+    if (predict_source_plan(source, plan, schedule,
+                            change[BUCKET_MB].given ? change[BUCKET_MB].value : source->bucket_mib, e))
         return -1;
     s->plan = plan;
-    if (given[SCHEDULE] && !given[OPTIMIZER])
+    if (change[SCHEDULE].given && !change[OPTIMIZER].given)
         s->optimizer_by_bucket = schedule == SCHEDULE_SPLIT; /* as a run does it */
     return 0;
 }
@@ -207,8 +234,7 @@ static int set_plan(struct scenario *s, const struct predict_source *source, str
 int predict_whatif(struct scenario *s, const struct predict_source *source, struct plan *plan, const char *text,
                    struct err *e)
 {
-    double value[KEYS] = {0};
-    bool given[KEYS] = {false};
+    struct change change[KEYS] = {{0}};
     *plan = (struct plan){0};
     for (const char *at = text; *at;) {
         char item[96];
@@ -225,20 +251,25 @@ int predict_whatif(struct scenario *s, const struct predict_source *source, stru
         int key = find_key(item, e);
         if (key < 0)
             return -1;
-        if (given[key])
+        struct change *c = &change[key];
+        if (c->given)
             return err_set(e, ERR_USAGE, "--what-if names %s twice", keys[key].name);
-        if (parse_value(key, equals + 1, &value[key], e))
+        int factor = parse_factor(key, equals + 1, &c->value, e);
+        if (factor < 0 || (factor > 0 && parse_value(key, equals + 1, &c->value, e)))
             return -1;
-        given[key] = true;
-        apply(s, key, value[key]);
+        c->given = true;
+        c->times = factor == 0;
+        apply(s, key, *c);
     }
-    if (given[TOKENS] && (source->torch || source->stated))
+    if (change[TOKENS].given && (source->stated || (source->torch && !change[TOKENS].times)))
         return err_set(e, ERR_USAGE, "--what-if tokens needs a run, which says how many a step has");
-    if (given[TOKENS])
-        set_tokens(s, value[TOKENS]);
-    if (given[RESERVE_CORE] && value[RESERVE_CORE] > 0 && !scenario_reserve_core(s))
+    if (change[TOKENS].times)
+        s->token_scale *= change[TOKENS].value;
+    else if (change[TOKENS].given)
+        set_tokens(s, change[TOKENS].value);
+    if (change[RESERVE_CORE].value > 0 && !scenario_reserve_core(s))
         return err_set(e, ERR_USAGE, "--what-if reserve-core=yes: %s",
                        s->own->free_cores > 0 ? "a core is free already"
                                               : "there is no second computing thread to give up");
-    return set_plan(s, source, plan, value, given, e);
+    return set_plan(s, source, plan, change, e);
 }

@@ -110,10 +110,10 @@ int explain_changes(const struct scenario *s, const struct outcome *o, const str
         int accum;
         bool reserve, by_bucket;
     } list[] = {
-        {"bw=2.5x", 2.5, 1, 1, 1, false, false},   {"tokens=2x", 1, 2, 1, 1, false, false},
-        {"tokens=4x", 1, 4, 1, 1, false, false},   {"accum=2x", 1, 1, 1, 2, false, false},
-        {"accum=4x", 1, 1, 1, 4, false, false},    {"wire=bf16", 1, 1, 0.5, 1, false, false},
-        {"reserve-core", 1, 1, 1, 1, true, false}, {"optimizer=bucket", 1, 1, 1, 1, false, true},
+        {"bw=2.5x", 2.5, 1, 1, 1, false, false},       {"tokens=2x", 1, 2, 1, 1, false, false},
+        {"tokens=4x", 1, 4, 1, 1, false, false},       {"accum=2x", 1, 1, 1, 2, false, false},
+        {"accum=4x", 1, 1, 1, 4, false, false},        {"wire=bf16", 1, 1, 0.5, 1, false, false},
+        {"reserve-core=yes", 1, 1, 1, 1, true, false}, {"optimizer=bucket", 1, 1, 1, 1, false, true},
     };
     int n = 0;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -35,7 +35,7 @@ const char *limit_name(enum limit l);
 /* ---- single changes ---- */
 
 struct explain_change {
-    const char *name; /* as --what-if takes it */
+    const char *name; /* what --what-if takes, word for word */
     struct outcome outcome;
     bool flips; /* another verdict than without it */
 };

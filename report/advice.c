@@ -180,10 +180,13 @@ static void word_change(struct advice_item *item, const char *name, const json_t
     double times = atof(value), batch = table_num(d, "model", "batch"), accum = table_num(d, "model", "accum");
     double threads = table_num(json_array_get(json_object_get(d, "nodes"), 0), "threads", NULL);
     size_t head = sizeof item->head, option = sizeof item->option;
+    double mbit = o->link_bytes_per_s * times * 8e-6;
+    if ((!run || alone) && *value) /* the runs below say it better */
+        snprintf(item->option, option, "predict --what-if %.60s", name);
     if (strncmp(name, "bw=", 3) == 0) {
         snprintf(item->head, head, "A link %g times as fast", times);
-        if (!run || alone)
-            snprintf(item->option, option, "predict --what-if bw=%.6gMbit", o->link_bytes_per_s * times * 8e-6);
+        if (*item->option && mbit > 1e-3 && mbit < 1e6) /* whichever link is assumed there */
+            snprintf(item->option, option, "predict --what-if bw=%.6gMbit", mbit);
     } else if (strncmp(name, "tokens=", 7) == 0) {
         snprintf(item->head, head, "%g times the tokens per micro-batch", times);
         if (run && isfinite(batch))
@@ -194,15 +197,14 @@ static void word_change(struct advice_item *item, const char *name, const json_t
             snprintf(item->option, option, "--accum %.0f", accum * times);
     } else if (strcmp(name, "wire=bf16") == 0) {
         snprintf(item->head, head, "Gradients of half the bytes on the wire");
-        if (!run || alone)
-            snprintf(item->option, option, "predict --what-if wire=bf16");
     } else if (strncmp(name, "reserve-core", 12) == 0) {
         snprintf(item->head, head, "A core kept for communication");
         if (run && threads > 1)
             snprintf(item->option, option, "--threads %.0f", threads - 1);
     } else if (strcmp(name, "optimizer=bucket") == 0) {
         snprintf(item->head, head, "The optimizer bucket by bucket");
-        snprintf(item->option, option, run ? "--optimizer-per-bucket yes" : "predict --what-if optimizer=bucket");
+        if (!*item->option)
+            snprintf(item->option, option, "--optimizer-per-bucket yes");
     } else if (strncmp(name, "schedule=", 9) == 0) {
         snprintf(item->head, head, "Schedule %.40s", value);
         snprintf(item->option, option, "--schedule %.40s", value);
@@ -280,7 +282,8 @@ static void of_link(struct advice *a, const json_t *d)
             say(add(a, i ? "A cable at B" : "A cable at A"), "%s",
                 "The interface is wireless: both directions and all nodes share the air, and its rate varies by the "
                 "hour.");
-        if (isfinite(nominal) && rate < 0.7 * nominal)
+        bool virtual = kind && strcmp(kind, "virtual") == 0; /* what it names is nobody's rate */
+        if (isfinite(nominal) && !virtual && rate < 0.7 * nominal)
             say(add(a, i ? "Look for what slows B's interface" : "Look for what slows A's interface"),
                 "The link gives %.0f %% of the %s that the interface names.", 100 * rate / nominal,
                 table_link_rate(text, sizeof text, nominal));

@@ -100,6 +100,10 @@ refused 64 'unknown key' --step-s 1 --bytes 8 --what-if speed=2
 refused 64 'did you mean bw' --step-s 1 --bytes 8 --what-if bv=1Gbit
 refused 64 'KEY=VALUE' --step-s 1 --bytes 8 --what-if bw
 refused 64 'takes a whole number' --step-s 1 --bytes 8 --what-if accum=1.5
+refused 64 'takes a whole factor' --step-s 1 --bytes 8 --what-if accum=1.5x
+refused 64 'takes a factor from' --step-s 1 --bytes 8 --what-if bw=0x
+refused 64 'rtt: ' --step-s 1 --bytes 8 --what-if rtt=2x
+refused 64 'tokens needs a run' --step-s 1 --bytes 8 --what-if tokens=2x
 refused 64 'twice' --step-s 1 --bytes 8 --what-if accum=1,accum=2
 refused 64 'bw: ' --step-s 1 --bytes 8 --what-if bw=10
 refused 64 'option --overlap' --step-s 1 --bytes 8 --overlap half
@@ -134,6 +138,26 @@ holds 'lo <= median <= hi' awk -v l="$(value nodes.1.step_s.lo)" -v m="$(value n
     -v h="$(value nodes.1.step_s.hi)" 'BEGIN { exit !(0 < l && l <= m && m <= h) }'
 near goal.hours_alone "$(awk -v s="$(value nodes.1.alone_s)" 'BEGIN { print s / 3.6 }')" 0.001
 holds 'what is assumed is said' grep -q 'nothing was measured' out
+
+# what is told as a change can be typed, and is the same change: medians of 200 draws and of all of them
+run predict --nodes 2 --json
+cp out told
+changes=$("$json_at" told changes)
+holds 'changes are told' test "$changes" -ge 8
+i=0
+while [ "$i" -lt "$changes" ]; do
+    name=$("$json_at" told "changes.$i.change")
+    run predict --nodes 2 --what-if "$name" --json
+    is "--what-if $name" $status 0
+    near what_if.nodes.0.speedup.median "$("$json_at" told "changes.$i.speedup.median")" 0.05
+    i=$((i + 1))
+done
+run predict --nodes 2 --link 1G-eth --what-if bw=2x --json
+near what_if.nodes.0.t_comm_s "$(awk -v s="$(value nodes.0.t_comm_s)" 'BEGIN { print s / 2 }')" 1e-6
+run predict --nodes 2 --what-if tokens=2x,accum=3x --json
+near what_if.nodes.0.alone_s "$(awk -v s="$(value nodes.0.alone_s)" 'BEGIN { print 6 * s }')" \
+    "$(awk -v s="$(value nodes.0.alone_s)" 'BEGIN { print 1.2 * s }')" # the optimizer's part is not repeated
+
 run predict last --schedule split
 is 'a table, by the other schedule' $status 0
 holds 'with the verdict first' grep -q '^verdict' out
