@@ -141,7 +141,8 @@ static void fill(json_t *root, json_t *o, const struct run *run, const struct re
     record_set_num(root, o, "processor_share", "communication.arithmetic.processor_share", a.stolen, run->why_opaque);
     record_set(o, "exposed_s", json_num(own.exposed_s));
     add_ratio(root, o, "exposed_ratio", "communication.arithmetic.exposed_ratio", m.exposed_s, own.exposed_s);
-    const char *why = run->options.baseline ? "the run ended before each rank was timed alone" : "--no-baseline";
+    const char *why = run->options.baseline ? "the run ended before each rank was timed alone"
+                                            : "no baseline was asked for (--no-baseline)";
     bool alone = run->alone_n > 0 && isfinite(a.stolen);
     if (run->alone_n > 0)
         why = run->why_opaque;

@@ -65,7 +65,7 @@ static int add_work(json_t *root, json_t *o, const char *node, const struct run 
     for (int i = 0; i < run->alone_n; i++)
         c.value[i] = run->alone_s[i];
     struct summary alone = record_column_summary(&c, run->alone_n);
-    const char *why = run->options.baseline ? "the run ended before it" : "--no-baseline";
+    const char *why = run->options.baseline ? "the run ended before it" : "no baseline was asked for (--no-baseline)";
     put_summary(root, o, node, "alone_step_s", alone, run->options.steps == 0 ? record_no_steps : why);
     double tokens = (double)run->net.B * run->net.T * run->options.accum;
     snprintf(path, sizeof path, "%s.alone_tokens_per_s", node);
@@ -378,7 +378,7 @@ static void add_speedup(json_t *root, const struct record *r)
         }
     }
     const char *why = !r->run->n                  ? record_no_steps
-                      : !r->run->options.baseline ? "--no-baseline"
+                      : !r->run->options.baseline ? "no baseline was asked for (--no-baseline)"
                                                   : "not every rank was timed alone";
     node = json_array_get(nodes, fastest);
     record_set_num(root, o, "measured", "speedup.measured", known ? rate / best : NAN, why);
@@ -453,7 +453,7 @@ int record_add_ranks(json_t *root, const struct record *r)
     json_unknown(root, root, "link", "link",
                  r->emulated    ? "the link is emulated: see emulated"
                  : r->same_host ? "the ranks share a host: loopback is not measured as a link"
-                                : "this version does not measure links by themselves");
+                                : "a run does not measure the link by itself; ddpbench link does");
     add_way(root, r);
     add_speedup(root, r);
     return add_communication(root, r);

@@ -62,7 +62,7 @@ static void markdown_row(void *ctx, const struct field_value *v)
     }
     fprintf(w->f, " | ");
     if (json_is_null(v->value)) {
-        fprintf(w->f, "not known: ");
+        fprintf(w->f, "%s: ", field_null(v->field));
         clean_markdown(w->f, v->reason);
     } else if (v->field->kind == FIELD_TEXT) {
         clean_markdown(w->f, json_string_value(v->value));

@@ -199,6 +199,11 @@ const char *field_format(char *buf, size_t size, enum field_unit unit, double x)
     return buf;
 }
 
+const char *field_null(const struct field *field)
+{
+    return field->kind == FIELD_TEXT ? "none" : "not known";
+}
+
 /* "a.b[3].c" has the reason of that path, of "a.b[3]", of "a.b" or of "a". */
 const char *field_reason(const json_t *document, const char *path, const char *otherwise)
 {
@@ -248,7 +253,7 @@ static void tell(const json_t *document, struct field_value *v, void (*visit)(vo
         return;
     v->reason = NULL;
     if (json_is_null(v->value))
-        v->reason = field_reason(document, v->path, "not measured");
+        v->reason = field_reason(document, v->path, v->field->kind == FIELD_TEXT ? "not given" : "not measured");
     visit(ctx, v);
 }
 

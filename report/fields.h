@@ -55,6 +55,9 @@ const struct field *field_find(const char *path);
 const char *field_unit_name(enum field_unit unit);
 const char *field_kind_name(enum field_kind kind);
 
+/* What people read for a null, before its reason: a text that is not there is none, a number is not known. */
+const char *field_null(const struct field *field);
+
 /* A number as people read it, four digits with its unit: "5.730 s", "497.8 MB". Returns buf. */
 const char *field_format(char *buf, size_t size, enum field_unit unit, double x);
 

@@ -35,7 +35,7 @@ static void number(FILE *f, const struct field_value *v)
 static void value(FILE *f, const struct field_value *v)
 {
     if (json_is_null(v->value)) {
-        fprintf(f, "<span class=\"unknown\">not known: ");
+        fprintf(f, "<span class=\"unknown\">%s: ", field_null(v->field));
         clean_html(f, v->reason);
         fprintf(f, "</span>");
     } else if (v->field->kind == FIELD_TEXT) {
@@ -280,10 +280,34 @@ static void outlook_table(FILE *f, const struct outlook *o)
     }
 }
 
+/* Why nothing of a group is known, if it is the same for all of it; else NULL. */
+static const char *one_reason(const struct list *l, const char *group)
+{
+    const char *reason = NULL;
+    int n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct field_value *v = &l->v[i];
+        if (v->index >= 0 || strcmp(v->field->group, group) != 0)
+            continue;
+        if (!json_is_null(v->value) || (reason && strcmp(reason, v->reason) != 0))
+            return NULL;
+        reason = v->reason;
+        n++;
+    }
+    return n > 1 ? reason : NULL;
+}
+
 /* Fields of one group whose path has no []. */
 static void plain_table(FILE *f, const struct list *l, const char *group)
 {
     bool any = false;
+    const char *reason = one_reason(l, group);
+    if (reason) {
+        fprintf(f, "<table>\n<caption>%s</caption>\n<tr><td class=\"unknown\">not known: ", group);
+        clean_html(f, reason);
+        fprintf(f, "</td></tr>\n</table>\n");
+        return;
+    }
     for (size_t i = 0; i < l->n; i++) {
         const struct field_value *v = &l->v[i];
         if (v->index >= 0 || strcmp(v->field->group, group) != 0)
@@ -298,7 +322,21 @@ static void plain_table(FILE *f, const struct list *l, const char *group)
     fputs(any ? "</table>\n" : "", f);
 }
 
-/* An element a row, a field a column: the fields of one list stand together in the list of fields. */
+static void cell(FILE *f, const struct list *l, const struct field *field, int element, const char *tag)
+{
+    const struct field_value *v = NULL;
+    for (size_t i = 0; i < l->n && !v; i++)
+        v = l->v[i].index == element && l->v[i].field == field ? &l->v[i] : NULL;
+    fprintf(f, "<%s%s>", tag, field->kind == FIELD_TEXT ? "" : " class=\"num\"");
+    if (v && !json_is_null(v->value))
+        value(f, v);
+    else
+        fputs("<span class=\"unknown\">-</span>", f);
+    fprintf(f, "</%s>", tag);
+}
+
+/* The fields of one list stand together in the list of fields. An element is a row and a field a column, or, where there
+ * are fewer elements, the other way round: two nodes stand side by side. */
 static void element_table(FILE *f, const struct list *l, const char *group)
 {
     const struct field *column[COLUMNS];
@@ -316,24 +354,27 @@ static void element_table(FILE *f, const struct list *l, const char *group)
     }
     if (columns == 0)
         return;
-    fprintf(f, "<div class=\"scroll\"><table>\n<caption>%s, one by one</caption>\n<tr>", group);
-    for (int c = 0; c < columns; c++)
-        fprintf(f, "<th%s>%s</th>", column[c]->kind == FIELD_TEXT ? "" : " class=\"num\"", column[c]->title);
-    fprintf(f, "</tr>\n");
-    for (int r = 0; r < rows && r < ELEMENTS_SHOWN; r++) {
-        fprintf(f, "<tr>");
+    int shown = rows < ELEMENTS_SHOWN ? rows : ELEMENTS_SHOWN;
+    fprintf(f, "<div class=\"scroll\"><table%s>\n<caption>%s, one by one</caption>\n",
+            rows < columns ? " class=\"across\"" : "", group);
+    if (rows < columns) {
         for (int c = 0; c < columns; c++) {
-            const struct field_value *v = NULL;
-            for (size_t i = 0; i < l->n && !v; i++)
-                v = l->v[i].index == r && l->v[i].field == column[c] ? &l->v[i] : NULL;
-            fprintf(f, "<td%s>", column[c]->kind == FIELD_TEXT ? "" : " class=\"num\"");
-            if (v && !json_is_null(v->value))
-                value(f, v);
-            else
-                fputs("<span class=\"unknown\">-</span>", f);
-            fprintf(f, "</td>");
+            fprintf(f, "<tr><th>%s</th>", column[c]->title);
+            for (int r = 0; r < shown; r++)
+                cell(f, l, column[c], r, c ? "td" : "th");
+            fprintf(f, "</tr>\n");
         }
+    } else {
+        fprintf(f, "<tr>");
+        for (int c = 0; c < columns; c++)
+            fprintf(f, "<th%s>%s</th>", column[c]->kind == FIELD_TEXT ? "" : " class=\"num\"", column[c]->title);
         fprintf(f, "</tr>\n");
+        for (int r = 0; r < shown; r++) {
+            fprintf(f, "<tr>");
+            for (int c = 0; c < columns; c++)
+                cell(f, l, column[c], r, "td");
+            fprintf(f, "</tr>\n");
+        }
     }
     fprintf(f, "</table></div>\n");
     if (rows > ELEMENTS_SHOWN)

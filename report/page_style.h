@@ -22,20 +22,20 @@ static const char page_style[] =
 ".verdict p{margin:.35rem 0 0}.verdict .head{font-size:1.1rem}\n"
 ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.6rem;margin:0;padding:0;list-style:none}\n"
 ".tiles li{border:1px solid var(--line);border-radius:4px;padding:.5rem .7rem}\n"
-".tiles b{display:block;font-size:1.2rem;font-variant-numeric:tabular-nums}.tiles span{color:var(--soft);font-size:.85rem}\n"
+".tiles b{display:block;font-size:1.2rem;font-variant-numeric:tabular-nums}.tiles li>span{color:var(--soft);font-size:.85rem}\n"
 "ol.next{padding-left:1.4rem}ol.next li{margin:.5rem 0}\n"
 "code{font:.9em ui-monospace,'DejaVu Sans Mono',monospace;background:var(--panel);border:1px solid var(--line);"
-"border-radius:3px;padding:.05em .3em}\n"
+"border-radius:3px;padding:.05em .3em;display:inline-block;max-width:100%}\n"
 "figure{margin:2.2rem 0}figure h2{margin:0 0 .3rem}\n"
 ".plot{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.3rem}\n"
 ".plot svg{display:block;width:100%;min-width:620px;height:auto;color:var(--ink)}\n"
 "figcaption{color:var(--soft);font-size:.9rem;margin-top:.4rem}\n"
 ".nodata{border:1px dashed var(--soft);border-radius:4px;padding:1.4rem 1rem;margin:0;text-align:center;color:var(--soft)}\n"
-".scroll{overflow-x:auto}\n"
+".scroll{overflow-x:auto;overflow-wrap:normal}\n"
 "table{border-collapse:collapse;width:100%;font-size:.92rem;margin:.4rem 0 1rem}\n"
 "th,td{text-align:left;padding:.28rem .6rem .28rem 0;border-bottom:1px solid var(--line);vertical-align:top}\n"
-"th{font-weight:600}td.num,th.num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\n"
-"td.wide{width:45%}\n"
+"th{font-weight:600}td.num,th.num{text-align:right;font-variant-numeric:tabular-nums}td.num{white-space:nowrap}\n"
+"td.wide{width:45%}.across th:first-child{font-weight:400}.across td,.across th+th{text-align:right}\n"
 "caption{text-align:left;font-weight:700;padding:.6rem 0 .2rem}\n"
 "ul.notes{padding-left:1.2rem;font-size:.92rem}ul.notes li{margin:.25rem 0}\n"
 ".unknown{color:var(--soft)}\n"
@@ -44,7 +44,7 @@ static const char page_style[] =
 ".tiles{grid-template-columns:1fr 1fr}}\n"
 "@media print{:root{color-scheme:light;--bg:#fff;--ink:#000;--soft:#333;--line:#999;--panel:#fff;--good:#000;--bad:#000;"
 "--open:#000}body{max-width:none;padding:0;font-size:10.5pt}figure,.verdict,tr,.tiles li{break-inside:avoid}"
-"h2,caption{break-after:avoid}.plot,.scroll{overflow:visible}.plot svg{min-width:0}}\n";
+"h2,caption{break-after:avoid}.plot,.scroll{overflow:visible}.plot svg{min-width:0}.scroll table{font-size:8pt}}\n";
 /* clang-format on */
 
 #endif

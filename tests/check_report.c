@@ -399,6 +399,43 @@ START_TEST(the_outlook_is_the_replays)
 }
 END_TEST
 
+/* ---- a page ---- */
+
+static int times_in(const char *text, const char *word)
+{
+    int n = 0;
+    for (text = strstr(text, word); text; text = strstr(text + 1, word))
+        n++;
+    return n;
+}
+
+/* A reason that holds for a whole group is told once, a label that nobody gave is not "not known", and two nodes stand side by
+ * side, which a phone can show. */
+START_TEST(pages_are_short)
+{
+    json_t *d = document();
+    struct plots plots = {0};
+    struct outlook o = {.now = NAN, .why = "left out"};
+    struct page page = {.document = d, .run = "x.json", .outlook = &o, .plots = &plots, .version = "0"};
+    struct err e;
+    json_object_set_new(d, "speedup", json_null());
+    json_object_set_new(d, "label", json_null());
+    json_object_set_new(json_object_get(d, "reasons"), "speedup", json_string("nobody wanted it"));
+    char *text = page_render(&page, &e);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(times_in(text, "not known: nobody wanted it"), 1);
+    ck_assert_ptr_nonnull(strstr(text, "<td class=\"wide\">label</td><td><span class=\"unknown\">none: not given<"));
+    ck_assert_ptr_nonnull(strstr(text, "<tr><th>name</th><th>"));
+    const char *row = strstr(text, "<tr><th>step alone</th>"), *end = row ? strstr(row, "</tr>") : NULL;
+    ck_assert_ptr_nonnull(end);
+    ck_assert_int_eq(times_in(row, "data-path=\"nodes[0].alone_step_s.median\""), 1);
+    const char *second = strstr(row, "nodes[1].alone_step_s.median");
+    ck_assert(second && second < end);
+    free(text);
+    json_decref(d);
+}
+END_TEST
+
 /* ---- pictures ---- */
 
 #define SVG_HEAD                                                                         \
@@ -464,6 +501,7 @@ int main(void)
     tcase_add_test(all, openmetrics_is_in_order);
     tcase_add_test(all, verdicts_say_no_more_than_they_know);
     tcase_add_test(all, the_outlook_is_the_replays);
+    tcase_add_test(all, pages_are_short);
     tcase_add_test(all, pictures_get_names_of_their_own);
     tcase_add_test(all, pictures_that_do_more_are_refused);
     suite_add_tcase(suite, all);
