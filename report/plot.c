@@ -126,6 +126,23 @@ double pen_above(double x)
     return tenths / 10 * power;
 }
 
+void pen_log_tics(struct pen *pen, char axis, double low, double high)
+{
+    static const double digit[] = {1, 2, 5};
+    int digits = high > 300 * low ? 1 : 3;
+    const char *between = "";
+    fprintf(pen->gp, "set %ctics (", axis);
+    for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
+        for (int i = 0; i < digits; i++) {
+            double x = digit[i] * pow(10, power);
+            if (x < low || x > high)
+                continue;
+            fprintf(pen->gp, "%s%.9g", between, x);
+            between = ", ";
+        }
+    fprintf(pen->gp, ")\n");
+}
+
 const char *pen_name(char *buf, const char *text)
 {
     char clean[CLEAN_MAX];

@@ -218,8 +218,8 @@ bool plot_buckets(struct plots *list, const json_t *d)
     pen_caption(
         &pen,
         "Step %.0f of rank 0, whose duration is nearest to the median. A cross marks when a bucket's gradients are "
-        "ready. "
-        "Within a bucket waiting, moving and summing alternate; they are drawn as their sums, one after the other. The "
+        "ready; from there to its bar it waits for its turn. Within a bucket waiting, moving and summing alternate; "
+        "they are drawn as their sums, one after the other. The "
         "red band is where rank 0 stands still: communication that nothing hides.",
         table_num(step, "step", NULL));
     if (ranks > 1)

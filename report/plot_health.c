@@ -108,6 +108,13 @@ static double health_rows(struct pen *pen, const json_t *d, struct panel *clock,
     return last;
 }
 
+/* Between two and five labels on an axis of that length: a panel is low. */
+static double tic_step(double length)
+{
+    double power = pow(10, floor(log10(length))), rest = length / power;
+    return power * (rest < 2 ? 0.5 : rest < 5 ? 1 : 2);
+}
+
 static void draw_panel(struct pen *pen, const struct panel *p, double end_s, const char *what, bool lowest)
 {
     fprintf(pen->gp, "set ylabel '%s'\n%s", p->title,
@@ -124,7 +131,8 @@ static void draw_panel(struct pen *pen, const struct panel *p, double end_s, con
         return;
     }
     double room = 0.15 * (p->high - p->low) + 0.02 * fabs(p->high) + 1e-9;
-    fprintf(pen->gp, "plot [0:%.9g] [%.9g:%.9g] %s\n", end_s, fmax(0, p->low - room), p->high + room, what);
+    double low = fmax(0, p->low - room), high = p->high + room;
+    fprintf(pen->gp, "set ytics %.9g\nplot [0:%.9g] [%.9g:%.9g] %s\n", tic_step(high - low), end_s, low, high, what);
 }
 
 static void why_not(struct panel *p, const json_t *d, const char *path, const char *otherwise)
@@ -150,6 +158,7 @@ bool plot_health(struct plots *list, const json_t *d)
         return pen_end(&pen);
     }
     struct pen_unit u = pen_unit_for(step.high);
+    end_s = end_s > 0 ? 1.01 * end_s : 1;
     why_not(&step, d, "summary.step_s", "no timed step");
     why_not(&clock, d, "nodes[0].health.series.clock_hz", "the clock was not recorded in this run");
     why_not(&heat, d, "nodes[0].health.series.cpu_degc", "the temperature was not recorded in this run");
@@ -167,11 +176,9 @@ bool plot_health(struct plots *list, const json_t *d)
     fprintf(pen.gp,
             "unset key\nset lmargin 10\nset rmargin 3\nset grid ytics lc rgb '#9a9a9a' lw 0.5\nset ytics autofreq\n"
             "set multiplot layout 3,1\n");
-    draw_panel(&pen, &step, end_s > 0 ? end_s : 1, what, false);
-    draw_panel(&pen, &clock, end_s > 0 ? end_s : 1,
-               "'health.dat' index 1 using 1:2 with lines lw 2 lc rgb '#5a3d80' notitle", false);
-    draw_panel(&pen, &heat, end_s > 0 ? end_s : 1,
-               "'health.dat' index 1 using 1:3 with lines lw 2 lc rgb '#c23b4e' notitle", true);
+    draw_panel(&pen, &step, end_s, what, false);
+    draw_panel(&pen, &clock, end_s, "'health.dat' index 1 using 1:2 with lines lw 2 lc rgb '#8a63b8' notitle", false);
+    draw_panel(&pen, &heat, end_s, "'health.dat' index 1 using 1:3 with lines lw 2 lc rgb '#c23b4e' notitle", true);
     fprintf(pen.gp, "unset multiplot\n");
     pen_caption(
         &pen,

@@ -96,9 +96,8 @@ bool plot_scaling(struct plots *list, const json_t *d, const struct outlook *o)
     }
     points(&pen, d);
     draw_scaling(&pen, d, o);
-    pen_caption(&pen,
-                "Speed-up over the fastest node alone. Predicted, not measured, but for the filled point; over %s. %s",
-                o->link, o->basis);
+    pen_caption(&pen, "Speed-up over the fastest node alone. Predicted, not measured%s; over %s. %s",
+                isfinite(table_num(d, "speedup", "measured")) ? ", but for the filled point" : "", o->link, o->basis);
     if (o->n > 0 && o->node[o->n - 1].x > SCENARIO_VALIDATED_NODES)
         pen_caption(&pen, " Beyond %d nodes the prediction has not been compared with measurements.",
                     SCENARIO_VALIDATED_NODES);
@@ -131,12 +130,13 @@ bool plot_bandwidth(struct plots *list, const json_t *d, const struct outlook *o
     }
     fprintf(
         pen.gp,
-        "set logscale x\nset xrange [%.9g:%.9g]\nset yrange [0:%.9g]\nset xlabel 'what the link carries, each way'\n"
+        "set logscale x\nset xrange [%.9g:%.9g]\nset yrange [0:%.9g]\nset xlabel 'what the link carries each way, "
+        "bit/s'\n"
         "set ylabel 'efficiency, %%'\nset grid lc rgb '#9a9a9a' lw 0.5\n"
         "set xtics ('10M' 10, '30M' 30, '100M' 100, '300M' 300, '1G' 1000, '3G' 3000, '10G' 10000, '30G' 30000, '100G' "
         "100000, "
         "'300G' 300000)\n",
-        low, high, pen_above(100 * top));
+        low / 1.001, high * 1.001, pen_above(100 * top)); /* the labels at the ends are within */
     if (here > 0)
         fprintf(pen.gp, "set arrow 1 from %.9g, graph 0 to %.9g, graph 1 nohead dt 2 lw 2 lc rgb '#c23b4e'\n", here,
                 here);

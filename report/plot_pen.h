@@ -16,7 +16,7 @@ enum { PLOT_WIDTH = 860 };
 #define PLOT_BACKWARD "fs solid 1 border lc rgb '#1f4f7a' fc rgb '#2f6ea5'"
 #define PLOT_BOTH "fs solid 1 border lc rgb '#1f4f7a' fc rgb '#5f97c9'"
 #define PLOT_EXPOSED "fs pattern 4 border lc rgb '#c23b4e' fc rgb '#c23b4e'"
-#define PLOT_OPTIMIZER "fs solid 1 border lc rgb '#6f6f6f' fc rgb '#b0b0b0'"
+#define PLOT_OPTIMIZER "fs solid 1 border lc rgb '#6f6f6f' fc rgb '#ececec'"
 #define PLOT_WAITING "fs pattern 5 border lc rgb '#b07a1c' fc rgb '#b07a1c'"
 #define PLOT_MOVING "fs solid 1 border lc rgb '#2c6b45' fc rgb '#3f9a63'"
 #define PLOT_SUMMING "fs solid 1 border lc rgb '#5a3d80' fc rgb '#c3a8e6'"
@@ -48,6 +48,9 @@ struct pen_unit pen_unit_for(double largest_s);
 
 /* Above x, round, for the end of an axis; 1 if x is not positive. */
 double pen_above(double x);
+
+/* Labels of a logarithmic axis, 'x' or 'y': powers of ten, and their doubles and halves if that would leave few. */
+void pen_log_tics(struct pen *pen, char axis, double low, double high);
 
 /* A name cut to what fits beside an axis. buf holds PEN_NAME. */
 enum { PEN_NAME = 40 };

@@ -240,7 +240,7 @@ bool plot_distribution(struct plots *list, const json_t *d)
     fprintf(
         pen.gp,
         "set xrange [%.9g:%.9g]\nset yrange [0:%.9g]\nset xlabel 'step, %s'\nset ylabel 'steps'\nset boxwidth %.9g\n"
-        "set arrow 1 from %.9g, graph 0 to %.9g, graph 1 nohead dt 2 lw 2 lc rgb '#c23b4e'\n"
+        "set arrow 1 from %.9g, graph 0 to %.9g, graph 1 nohead front dt 2 lw 2 lc rgb '#c23b4e'\n"
         "plot 'distribution.dat' using ($1*%g):2 with boxes %s title 'timed steps', "
         "1/0 with lines dt 2 lw 2 lc rgb '#c23b4e' title 'median'\n",
         (low - width) * u.per_second, (high + width) * u.per_second, fmax(1.05, pen_above(most)), u.name,
