@@ -30,7 +30,7 @@
 #include "report/table.h"
 #include "report/table_link.h"
 
-enum { ROUNDS_OF_TWO = 3, BUSY_PATIENCE_MS = 3000 };
+enum { ROUNDS_OF_TWO = 3, BUSY_PATIENCE_MS = 10000 };
 #define DURATION_S 20.0 /* for each interface */
 #define DURATION_ALLREDUCE_S 30.0
 

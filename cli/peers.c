@@ -21,12 +21,13 @@
 #include "comm/wait.h"
 #include "config.h"
 
-/* For reports after a run that went well, and after one that did not. */
+/* For reports after a run that went well, and after one that did not. The latter come at once or not at all, except from a machine
+ * that is very busy, or from a rank that is in the middle of a long computation. */
 #define PATIENCE_WELL_S 20.0
-#define PATIENCE_FAILED_S 0.5
+#define PATIENCE_FAILED_S 3.0
 
-/* The shortest of so many round trips counts. */
-#define CLOCK_S 0.5
+/* The shortest of so many round trips counts; all of them take milliseconds, the time is for a machine that is busy. */
+#define CLOCK_S 2.0
 enum { CLOCK_EXCHANGES = 40 };
 
 enum { TEXT_BYTES = 400, HARMLESS_DEPTH = 6 };

@@ -12,7 +12,7 @@
 /* For workers to end: after a run that went well only their exit is left; else they notice that rank 0 has gone, or are
  * in the middle of a long step and not waited for. */
 #define PATIENCE_WELL_S 20.0
-#define PATIENCE_FAILED_S 0.7
+#define PATIENCE_FAILED_S 3.0 /* who has a reason says it at once, but this machine may be busy */
 
 #define DRAIN_S 15.0 /* for what is on an emulated link to arrive after the last step */
 

@@ -212,6 +212,7 @@ enum guest_outcome guest_step(struct guest *guest, struct err *e)
         return shake_hands(guest, e);
     case GUEST_HELLO:
         return hear_hello(guest, e);
+    case GUEST_WAITS:
     case GUEST_FREE:
         break;
     }

@@ -23,7 +23,8 @@
 
 enum { GUEST_BYTES_MAX = 8 * 1024, GUEST_SECONDS = 5 };
 
-enum guest_stage { GUEST_FREE, GUEST_INTRO, GUEST_HELD, GUEST_DATA, GUEST_TLS, GUEST_HELLO };
+/* GUEST_WAITS is serve.c's: a proven node that waits for the end of somebody's session, until held_until_ns. */
+enum guest_stage { GUEST_FREE, GUEST_INTRO, GUEST_HELD, GUEST_DATA, GUEST_TLS, GUEST_HELLO, GUEST_WAITS };
 
 enum guest_outcome { GUEST_GOES_ON, GUEST_GONE, GUEST_IS_DATA, GUEST_IS_NODE };
 

@@ -229,6 +229,18 @@ static void end_session(struct serve *s)
 
 /* ---- guests ---- */
 
+/* A proven node, who waits while there is a session, as long as it may. */
+static void admit(struct serve *s, struct guest *g)
+{
+    if (!s->running)
+        begin_session(s, g);
+    else if (clock_now_ns() < g->held_until_ns)
+        return;
+    else
+        tell_busy(s, g);
+    guest_fini(g);
+}
+
 static void send_away(struct serve *s, struct guest *g, const struct err *why)
 {
     if (why->code && why->code != ERR_PEER_LOST)
@@ -246,11 +258,10 @@ static void attend(struct serve *s, struct guest *g)
         guest_fini(g);
         return;
     case GUEST_IS_NODE:
-        if (s->running)
-            tell_busy(s, g);
-        else
-            begin_session(s, g);
-        guest_fini(g);
+        g->stage = GUEST_WAITS;
+        g->events = POLLRDHUP;
+        g->held_until_ns = clock_now_ns() + (s->options.once ? 0 : (uint64_t)SERVE_BUSY_MS * 1000000);
+        admit(s, g);
         return;
     case GUEST_GONE:
         send_away(s, g, &e);
@@ -316,7 +327,9 @@ static void attend_to_clock(struct serve *s)
         uint64_t now_ns = clock_now_ns();
         if (g->stage == GUEST_HELD && now_ns >= g->held_until_ns)
             attend(s, g);
-        if (g->stage == GUEST_FREE || now_ns < g->deadline_ns)
+        if (g->stage == GUEST_WAITS)
+            admit(s, g);
+        if (g->stage == GUEST_FREE || g->stage == GUEST_WAITS || now_ns < g->deadline_ns)
             continue;
         err_set(&e, ERR_UNAVAILABLE, "nothing whole came from it within %d s", GUEST_SECONDS);
         send_away(s, g, &e);
@@ -331,10 +344,10 @@ static uint64_t next_deadline(const struct serve *s)
 {
     uint64_t next = wait_deadline(3600);
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (s->guests[i].stage != GUEST_FREE && s->guests[i].deadline_ns < next)
+        if (s->guests[i].stage != GUEST_FREE && s->guests[i].stage != GUEST_WAITS && s->guests[i].deadline_ns < next)
             next = s->guests[i].deadline_ns;
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (s->guests[i].stage == GUEST_HELD && s->guests[i].held_until_ns < next)
+        if ((s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS) && s->guests[i].held_until_ns < next)
             next = s->guests[i].held_until_ns;
     if (s->had_code && s->house.code.until_ns < next)
         next = s->house.code.until_ns;
@@ -395,7 +408,7 @@ static int attend_all(struct serve *s, struct err *e)
         }
     }
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (p[AT_GUESTS + i].revents && s->guests[i].stage == GUEST_HELD)
+        if (p[AT_GUESTS + i].revents && (s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS))
             guest_fini(&s->guests[i]); /* nothing was asked of it: it has gone */
         else if (p[AT_GUESTS + i].revents && s->guests[i].stage != GUEST_FREE)
             attend(s, &s->guests[i]);

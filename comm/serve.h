@@ -7,14 +7,15 @@
  * rationed by address (throttle.h). Only private addresses may call unless any_source. Whatever a session or a stranger does,
  * the port listens on afterwards.
  *
- * A node that has proven its key while another session runs is told so ("busy"); nobody else learns it.
+ * A node that has proven its key while another session runs is told so ("busy"); nobody else learns it. It is told after
+ * SERVE_BUSY_MS, for a caller whose run has just ended calls again before this node has done with the session.
  */
 #ifndef COMM_SERVE_H
 #define COMM_SERVE_H
 
 #include "comm/guest.h"
 
-enum { SERVE_GUESTS_MAX = 16, SERVE_GUESTS_PER_ADDRESS = 4 };
+enum { SERVE_GUESTS_MAX = 16, SERVE_GUESTS_PER_ADDRESS = 4, SERVE_BUSY_MS = 2000 };
 
 struct serve_options {
     int port; /* 0: any that is free */

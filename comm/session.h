@@ -26,7 +26,9 @@
 #include "comm/datalink.h"
 #include "comm/keystore.h"
 
-enum { SESSION_HANDSHAKE_S = 5, SESSION_CONNECT_MS = 3500, SESSION_REASON_MS = 300 };
+/* SESSION_REASON_MS: how long a reason may come after the end of a data socket. Who has one says it at once, so only a node on a
+ * machine that is very busy needs all of it; less would turn its "gave up: ..." into a bare "connection lost". */
+enum { SESSION_HANDSHAKE_S = 5, SESSION_CONNECT_MS = 3500, SESSION_REASON_MS = 2000 };
 
 /* Who of the two ends a key comes from; the first word of a TLS identity. */
 enum session_key { SESSION_KEY_FILE, SESSION_KEY_STORED, SESSION_KEY_CODE };
