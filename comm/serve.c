@@ -347,7 +347,8 @@ static uint64_t next_deadline(const struct serve *s)
         if (s->guests[i].stage != GUEST_FREE && s->guests[i].stage != GUEST_WAITS && s->guests[i].deadline_ns < next)
             next = s->guests[i].deadline_ns;
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if ((s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS) && s->guests[i].held_until_ns < next)
+        if ((s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS) &&
+            s->guests[i].held_until_ns < next)
             next = s->guests[i].held_until_ns;
     if (s->had_code && s->house.code.until_ns < next)
         next = s->house.code.until_ns;

@@ -166,7 +166,7 @@ START_TEST(own_addresses_are_no_peers)
         ck_assert_int_eq(address_resolve(&found, &list.peer[0], false, &e), -1);
         ck_assert_int_eq(e.code, ERR_NO_HOST);
         ck_assert_msg(strstr(e.text, "loopback") != NULL, "%s", e.text);
-        ck_assert(clock_now_ns() - from < 2000000000u);
+        ck_assert(clock_now_ns() - from < 5000000000u); /* a name server that is not there takes that long */
     }
 }
 END_TEST

@@ -431,7 +431,7 @@ START_TEST(clock_measures_a_nap)
     uint64_t start_ns = clock_now_ns();
     nanosleep(&nap, NULL);
     double slept_s = clock_seconds(start_ns, clock_now_ns());
-    ck_assert(slept_s >= 0.020 && slept_s < 5);
+    ck_assert(slept_s >= 0.020 && slept_s < 50);
     ck_assert_double_eq(clock_seconds(1000000000u, 3500000000u), 2.5);
     double cost_ns = clock_cost_ns();
     ck_assert(cost_ns > 0 && cost_ns < 100000);

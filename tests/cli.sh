@@ -131,10 +131,13 @@ status=0
 "$DDPBENCH" info >&- 2>err || status=$?
 is 'a closed stdout' $status 74
 {
-    sleep 0.2
+    until_holds test -e closed
     "$DDPBENCH" info 2>err
     echo $? >status
-} | :
+} | {
+    exec <&-
+    : >closed
+}
 is 'a reader that is gone' "$(cat status)" 74
 
 # --- runs ---
@@ -197,11 +200,7 @@ for seconds in 0.5 1 2 4 8 16; do
     rm -rf err cut
     "$DDPBENCH" --model mlp-768 --threads 1 --time 600 --results-dir cut --json >out 2>err &
     pid=$!
-    tries=0
-    until grep -q '^plan' err || [ $tries -ge 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    until_holds grep -q '^plan' err
     sleep $seconds
     kill -TERM $pid
     status=0
@@ -278,7 +277,7 @@ else
     done
 fi
 status=0
-OMP_THREAD_LIMIT=1 timeout 60 "$DDPBENCH" --model linear-10x2 --steps 2 --threads 2 --results-dir limited --json \
+OMP_THREAD_LIMIT=1 timeout 300 "$DDPBENCH" --model linear-10x2 --steps 2 --threads 2 --results-dir limited --json \
     >out 2>err || status=$?
 is 'OMP_THREAD_LIMIT below the threads asked for' $status 0
 is 'is kept' "$("$json_at" out nodes.0.threads)" 1

@@ -10,7 +10,7 @@ refused()
     pattern=$1
     shift
     status=0
-    timeout -k 5 20 "$DDPBENCH" demo "$@" >out 2>err </dev/null || status=$?
+    timeout -k 5 100 "$DDPBENCH" demo "$@" >out 2>err </dev/null || status=$?
     is "refused: demo $*" $status 64
     holds "because: $pattern" grep -q -- "$pattern" err
     is 'in one line' "$(wc -l <err)" 1
@@ -25,19 +25,19 @@ refused 'may stand there' wifi --peers 'a;b'
 # --- a slow rank ---
 plays straggler 4 mlp-768 && {
     run=$(value straggler.json parts.2.run)
-    is 'the slow rank is named' "$(value "$run" communication.straggler.rank)" 1
+    calm 'the slow rank is named' test "$(value "$run" communication.straggler.rank)" = 1
     # it was asked to take twice as long as it had alone
-    holds 'it works twice as long' near "$(value "$run" nodes.1.summary.compute_s.median)" \
+    calm 'it works twice as long' near "$(value "$run" nodes.1.summary.compute_s.median)" \
         "$(value "$(value straggler.json parts.0.run)" summary.step_s.median | awk '{ print 2 * $1 }')" 0.35
     # all end together: the other one stands still for at least what it works less
-    holds 'and the other one stands still' awk -v fast="$(value "$run" nodes.0.summary.compute_s.median)" \
+    calm 'and the other one stands still' awk -v fast="$(value "$run" nodes.0.summary.compute_s.median)" \
         -v slow="$(value "$run" nodes.1.summary.compute_s.median)" -v still="$(value "$run" nodes.0.summary.exposed_s.median)" \
         'BEGIN { print fast, slow, still; exit !(slow > fast && still >= 0.8 * (slow - fast)) }'
     shares=$(value straggler.json parts.3.run)
     is 'all vectors are shared out' \
         "$(($(value "$shares" nodes.0.batch) + $(value "$shares" nodes.1.batch)))" \
         "$((2 * $(value "$run" nodes.0.batch)))"
-    holds 'the slow rank has the smaller share' test "$(value "$shares" nodes.1.batch)" -lt "$(value "$shares" nodes.0.batch)"
+    calm 'the slow rank has the smaller share' test "$(value "$shares" nodes.1.batch)" -lt "$(value "$shares" nodes.0.batch)"
 }
 
 # --- Wi-Fi: 43 MB from either rank through 30 MB/s is 2.87 s, over 1G-eth 0.365 s ---
@@ -52,13 +52,13 @@ plays wifi 3 shakespeare-char && {
 # shellcheck disable=SC2086 # two words
 "$DDPBENCH" demo wifi --spawn 2 $scale --threads 1 --results-dir cut >out 2>err </dev/null &
 pid=$!
-tries=0
-until grep -q '^2 ranks' err || [ $tries -ge 600 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
-sleep 2
-holds 'there are processes to be left' test "$(ours | wc -l)" -ge 3
+until_holds grep -q '^2 ranks' err
+# shellcheck disable=SC2317 # called by holds
+processes()
+{
+    test "$(ours | wc -l)" -ge "$1"
+}
+holds 'there are processes to be left' until_holds processes 3
 kill -INT $pid
 status=0
 wait $pid || status=$?
@@ -71,11 +71,7 @@ is 'nothing on stdout' "$(wc -c <out)" 0
 # shellcheck disable=SC2086
 "$DDPBENCH" demo wifi --spawn 2 $scale --threads 1 --results-dir cut2 >out 2>err </dev/null &
 pid=$!
-tries=0
-until [ "$(ours | wc -l)" -ge 2 ] || [ $tries -ge 300 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+until_holds processes 2
 kill -KILL $pid
 wait $pid 2>/dev/null
 holds 'killed: no process is left' nobody_left

@@ -36,7 +36,7 @@ nobody_left()
     tries=0
     while [ -n "$(ours)" ]; do
         tries=$((tries + 1))
-        [ $tries -lt 50 ] || { ours; return 1; }
+        [ $tries -lt 300 ] || { ours; return 1; }
         sleep 0.1
     done
 }
@@ -46,7 +46,7 @@ plays()
 {
     status=0
     # shellcheck disable=SC2086 # two words
-    timeout -k 5 100 "$DDPBENCH" demo "$1" --spawn 2 $scale --threads 1 --results-dir results --json >"$1.json" 2>err </dev/null ||
+    timeout -k 5 400 "$DDPBENCH" demo "$1" --spawn 2 $scale --threads 1 --results-dir results --json >"$1.json" 2>err </dev/null ||
         status=$?
     is "plays $1" $status 0
     [ $status -eq 0 ] || {

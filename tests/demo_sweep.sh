@@ -9,8 +9,9 @@ plays bucket 5 shakespeare-char && {
     is 'everything at once is one bucket' "$(value "$last" communication.buckets)" 1
     is 'a bucket for each tensor' "$(value "$(value bucket.json parts.1.run)" communication.buckets)" \
         "$(value "$(value bucket.json parts.0.run)" gradients)"
-    # nothing can be sent before backward ends, so all 42.98 MB at 117.7 MB/s are waited for
-    holds 'overlap is lost' awk -v s="$(value bucket.json parts.4.exposed_s)" 'BEGIN { exit !(s >= 0.36) }'
+    # nothing can be sent before backward ends, so all 42.98 MB at 117.7 MB/s are waited for, 0.365 s, but for what the other rank
+    # has sent before this one's backward ended: no more than sockets hold
+    holds 'overlap is lost' awk -v s="$(value bucket.json parts.4.exposed_s)" 'BEGIN { print s; exit !(s >= 0.25) }'
 }
 
 alone=
@@ -27,23 +28,16 @@ plays batch 3 shakespeare-char && {
 if command -v script >/dev/null; then
     command="'$DDPBENCH' demo wifi --spawn 2 $scale --threads 1 --results-dir tty"
     mkfifo keys
-    TERM=xterm timeout -k 5 100 script -qefc "$command" tty.out <keys >/dev/null 2>&1 &
+    TERM=xterm timeout -k 5 400 script -qefc "$command" tty.out <keys >/dev/null 2>&1 &
     pid=$!
     exec 3>keys
-    tries=0
-    until grep -q 'or Enter' tty.out 2>/dev/null || [ $tries -ge 600 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    until_holds grep -q 'or Enter' tty.out
     holds 'it asks' grep -q 'What do you expect' tty.out
     holds 'rows are drawn over' grep -q "$escape\[[0-9]*A" tty.out
     holds 'without colours: NO_COLOR' test "$(grep -c "$escape\[[0-9]*m" tty.out)" = 0
     echo 7 >&3
-    tries=0
-    until [ "$(grep -c 'or Enter' tty.out)" -ge 1 ] && [ "$(grep -o 'or Enter' tty.out | wc -l)" -ge 2 ] || [ $tries -ge 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    # shellcheck disable=SC2016 # the inner shell's
+    until_holds sh -c 'test "$(grep -o "or Enter" tty.out | wc -l)" -ge 2'
     is 'it asks again after a number that is none' "$(grep -o 'or Enter' tty.out | wc -l)" 2
     printf '\003' >&3
     status=0

@@ -66,14 +66,11 @@ holds 'the table names it' grep -q 'over gloo' table
 holds 'and knows no number that is none' sh -c '! grep -qi nan table'
 
 # --- a rank that dies ---
-"$DDPBENCH" --spawn 2 --seq 32 --batch 1 --steps 9999 --warmup 0 --no-floor --no-baseline --threads 1 --comm gloo \
-    --results-dir results >out 2>err &
+: >live
+"$DDPBENCH" --live 9 --spawn 2 --seq 32 --batch 1 --steps 9999 --warmup 0 --no-floor --no-baseline --threads 1 --comm gloo \
+    --results-dir results >out 2>err 9>live &
 run=$!
-for _ in $(seq 300); do
-    grep -q '^plan:' err && break
-    sleep 0.1
-done
-works $run 1
+stepping
 pkill -KILL -P $run
 status=0
 wait $run || status=$?
@@ -87,10 +84,7 @@ od -An -tx1 -N32 /dev/urandom | tr -d ' \n' >key
 chmod 600 key
 XDG_STATE_HOME="$scratch/state.b" "$DDPBENCH" serve --port 0 --key-file key --threads 1 2>log &
 server=$!
-for _ in $(seq 300); do
-    grep -q 'on port' log && break
-    sleep 0.1
-done
+until_holds grep -q 'on port' log
 port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' log)
 train peers --peers "127.0.0.1:$port" --key-file key --test-this-host --global-batch 6 --comm gloo
 kill $server

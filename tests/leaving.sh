@@ -34,16 +34,23 @@ call --peer-timeout 4 --steps 6 --peers "$peer" --test-this-host --key-file key 
 caller=$!
 mine="$mine $caller"
 until_holds grep -q '^plan' err
+# shellcheck disable=SC2016 # the inner shell's
+until_holds sh -c 'ps -o pid= --ppid "$1" | grep -q .' sh "$server"
 worker=$(worker_of "$server")
-while kill -STOP "$worker" 2>/dev/null; do
-    sleep 0.9
-    kill -CONT "$worker" 2>/dev/null
-    sleep 0.1
+kill -STOP "$worker" 2>/dev/null
+longest_ms=0
+while since && sleep 0.9 && turn "$worker" 0.1; do
+    took_ms=$(($(now_ms) - since))
+    [ $took_ms -le $longest_ms ] || longest_ms=$took_ms
 done
 since
 ended
-is 'a slow node is measured' $status 0
-is 'all its steps' "$(value out nodes.1.summary.step_s.n)" 6
-is 'and nothing is said of silence' "$(grep -c 'no sign of life' err)" 0
+if [ $longest_ms -lt 2000 ]; then
+    is 'a slow node is measured' $status 0
+    is 'all its steps' "$(value out nodes.1.summary.step_s.n)" 6
+    is 'and nothing is said of silence' "$(grep -c 'no sign of life' err)" 0
+else
+    skip 'a slow node is measured' "this machine made of a second of silence $longest_ms ms"
+fi
 tidy 'a slow node'
 finish

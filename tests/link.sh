@@ -122,11 +122,22 @@ begin()
     sleep "$2"
 }
 
-: >b.log
-begin b.log 3
-kill -INT $caller
-status=0
-wait $caller || status=$?
+# has_pings - of a document that is there
+# shellcheck disable=SC2317 # called below
+has_pings()
+{
+    [ "$(value out link.latency.idle.n 2>/dev/null || echo 0)" -ge 200 ] 2>/dev/null
+}
+
+# Nothing tells from outside what is measured by now, so a machine that is too busy for the round trips gets more time.
+for seconds in 3 6 12 24; do
+    : >b.log
+    begin b.log $seconds
+    kill -INT $caller
+    status=0
+    wait $caller || status=$?
+    ! has_pings || break
+done
 is 'Ctrl-C' $status 130
 at out status interrupted
 at out error.code 130
@@ -136,12 +147,15 @@ at "$(value out saved)" status interrupted
 measure doc $here --duration 2 --no-compute --json
 is 'the server measures on' $status 0
 
-serves c
-here="127.0.0.1:$port --test-this-host --key-file key"
-begin c.log "$([ -n "${SANITIZER-}" ] && echo 6 || echo 3)"
-kill -9 $server
-status=0
-wait $caller || status=$?
+for seconds in 3 6 12 24; do
+    serves c
+    here="127.0.0.1:$port --test-this-host --key-file key"
+    begin c.log $seconds
+    kill -9 $server
+    status=0
+    wait $caller || status=$?
+    ! has_pings || break
+done
 is 'the peer is killed' $status 75
 at out status failed
 at out error.code 75

@@ -4,7 +4,7 @@
 #   measure OUTPUT ARGUMENT...    link with those arguments; its status in $status, what it says in err
 #   at FILE PATH VALUE            a statement about a document; value FILE PATH prints
 #   says STATUS WHAT PATTERN      the last one ended so, and err has the pattern
-#   between WHAT VALUE LOW HIGH   until_holds COMMAND...   for ten seconds
+#   between WHAT VALUE LOW HIGH   near WHAT VALUE LOW HIGH   the same where it is a matter of time: calm
 #
 # The key is in the file key of the scratch folder, which is the current one.
 # shellcheck shell=sh
@@ -23,17 +23,6 @@ clean_up()
     rm -rf "$scratch"
 }
 trap clean_up EXIT
-
-# until_holds COMMAND... - for ten seconds
-until_holds()
-{
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -le 200 ] || return 1
-        sleep 0.05
-    done
-}
 
 # serves NAME ARGUMENT... - a serving node with state and log of its own; its process in $server, its port in $port
 serves()
@@ -78,7 +67,18 @@ says()
 # between WHAT VALUE LOW HIGH
 between()
 {
-    holds "$1 is $2, in $3 .. $4" awk -v x="$2" -v low="$3" -v high="$4" 'BEGIN { exit !(x + 0 >= low && x + 0 <= high) }'
+    holds "$1 is $2, in $3 .. $4" inside "$2" "$3" "$4"
+}
+
+near()
+{
+    calm "$1 is $2, in $3 .. $4" inside "$2" "$3" "$4"
+}
+
+# inside VALUE LOW HIGH
+inside()
+{
+    awk -v x="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(x + 0 >= low && x + 0 <= high) }'
 }
 
 (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)

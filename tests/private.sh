@@ -18,16 +18,6 @@ clean_up()
 }
 trap clean_up EXIT
 
-until_holds()
-{
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -le 200 ] || return 1
-        sleep 0.05
-    done
-}
-
 # serves NAME ARGUMENT... - a serving node with a state of its own; its port in $port
 serves()
 {

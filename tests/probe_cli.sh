@@ -72,7 +72,7 @@ else
 fi
 
 # --- quotas and odd lists, with this process's affinity ---
-if taskset -c 0,1 true 2>/dev/null; then
+if [ "$(taskset -c 0,1 nproc 2>/dev/null)" = 2 ]; then
     under='taskset -c 0,1'
     tree sys/fs/cgroup/cpu.max 'max 100000\n'
     probe --sysroot tree

@@ -79,7 +79,7 @@ drawn=0
 if gnuplot -d -e "set terminal svg" >/dev/null 2>&1; then
     drawn=1
 fi
-report two -o two.d
+report two -o two.d --plot-timeout 200
 is 'two ranks' "$status $(cat out)" '0 report      two.d/report.html, of two'
 same two.d/report.html two 40
 for figure in breakdown buckets scaling bandwidth health distribution layers; do
@@ -90,20 +90,20 @@ if [ $drawn -eq 1 ]; then
     is 'no warning' "$(cat err)" ''
     figures two.d/report.html 7
     holds 'a script draws by itself' sh -c 'cd two.d && rm scaling.svg && gnuplot scaling.gp && grep -q "</svg>" scaling.svg'
-    report two -o png.d --plot png --json
+    report two -o png.d --plot png --json --plot-timeout 200
     is 'pictures in pixels' "$status $(head -c 8 png.d/breakdown.png | od -An -tx1 | tr -d ' \n')" '0 89504e470d0a1a0a'
     is 'told as JSON' "$("$json_at" out saved) $("$json_at" out figures.0.png)" 'png.d/report.html true'
 else
     skip 'pictures' 'no gnuplot here'
 fi
-report one --results-dir saved
+report one --results-dir saved --plot-timeout 200
 is 'one node' "$status $(cat out)" '0 report      saved/one-report/report.html, of one'
 same saved/one-report/report.html one 15
 [ $drawn -eq 0 ] || figures saved/one-report/report.html 6
 holds 'no bucket of one rank' grep -q 'no data: one rank communicates with nobody' saved/one-report/report.html
 report last --results-dir saved --plot none
 is 'the newest' $status 0
-report foretold -o foretold.d
+report foretold -o foretold.d --plot-timeout 200
 is 'a prediction' $status 0
 same foretold.d/report.html foretold 20
 [ $drawn -eq 0 ] || figures foretold.d/report.html 2
@@ -117,14 +117,14 @@ else
 fi
 
 # --- whatever gnuplot does ---
-# with NAME SCRIPT - report with a gnuplot that does that; warnings counted
+# with NAME SCRIPT [TIME-OUT] - report with a gnuplot that does that; warnings counted
 with()
 {
     mkdir -p "$1.bin"
     printf '#!/bin/sh\n%s\n' "$2" >"$1.bin/gnuplot"
     chmod +x "$1.bin/gnuplot"
     status=0
-    PATH="$scratch/$1.bin:$PATH" "$DDPBENCH" report two -o "$1.d" --plot-timeout 2 >out 2>err || status=$?
+    PATH="$scratch/$1.bin:$PATH" "$DDPBENCH" report two -o "$1.d" --plot-timeout "${3:-60}" >out 2>err || status=$?
     is "gnuplot $1: status" $status 0
     is "gnuplot $1: one warning" "$(grep -c ': warning: ' err) $(wc -l <err)" '1 1'
     holds "gnuplot $1: tables, scripts and data are there" grep -q 'not drawn: ' "$1.d/report.html"
@@ -134,7 +134,7 @@ with()
 with fails 'exit 1'
 with dumb 'case "$*" in *dumb*) exit 0 ;; esac; echo "line 0: unknown or ambiguous terminal type; type just \"set terminal\" for a list" >&2; exit 1'
 holds 'and what it said' grep -q 'unknown or ambiguous terminal type' err
-with hangs 'sleep 60'
+with hangs 'sleep 300' 2
 with lies 'exit 0'
 with strange 'shift 3; for s; do printf "<svg viewBox=\"0 0 1 1\"><script>x</script>%80s</svg>" "" >${s%.gp}.svg; done'
 holds 'a strange picture stays out' sh -c '! grep -q "<script" strange.d/report.html'
@@ -161,7 +161,7 @@ hostile='<script>alert(1)</script>\\"`id`$(id)'"'"'\&\\u001b[31m\\u202e=1+2 a_b'
 name=$("$json_at" two nodes.0.cpu)
 sed "s|\"cpu\": \"$name\"|\"cpu\": \"=$hostile\"|g; s|\"name\": \"shakespeare-char\"|\"name\": \"=$hostile\"|; s|\"name\": \"\([^\"]*\)#\([01]\)\"|\"name\": \"=$hostile\"|" two >hostile
 holds 'the document is hostile' sh -c 'test "$("$1" hostile nodes.0.cpu | head -c 2)" = "=<"' sh "$json_at"
-report hostile -o hostile.d
+report hostile -o hostile.d --plot-timeout 200
 is 'a hostile document' $status 0
 holds 'no markup' sh -c '! grep -l "<script" hostile.d/report.html hostile.d/*.svg'
 holds 'no escape, no mark of direction' sh -c '! grep -l -e "$(printf "\033")" -e "$(printf "\342\200\256")" hostile.d/*'

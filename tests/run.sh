@@ -7,8 +7,9 @@
 # do the same (tests/lib.sh counts for it); one that prints no plan counts as a single test by its status:
 # 0 passed, 77 skipped, else failed. A test that runs into the limit, or that dies after its plan, is one
 # more failure. TEST_TIMEOUT_S changes the limit (sanitizers are slow). Within a Check program each test function has
-# a limit too; Check's own 4 s are too few on a machine that is busy with other things.
-limit_s=${TEST_TIMEOUT_S:-120}
+# a limit too, and CK_TIMEOUT_MULTIPLIER multiplies it. All of these are for tests that hang: a machine that is busy with other
+# things may take ten times as long as an idle one.
+limit_s=${TEST_TIMEOUT_S:-900}
 name=${1##*/}
 out=$(mktemp "${TMPDIR:-/tmp}/ddpbench-test.XXXXXX") || exit 99
 trap 'rm -f "$out"' EXIT
@@ -19,6 +20,7 @@ case $1 in
 esac
 
 export CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-60}"
+export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-5}"
 # Threads that wait sleep: tests run beside each other, and spinning ones would take the others' time.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 

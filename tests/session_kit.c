@@ -168,9 +168,18 @@ void kit_node_close(struct kit_node *node)
     ck_assert_int_eq(system(command), 0);
 }
 
+bool kit_begun(struct kit_node *node)
+{
+    uint64_t one;
+    for (uint64_t from = clock_now_ns(); kit_seconds_since(from) < 100; usleep(10000))
+        if (read(node->sessions_fd, &one, sizeof one) == sizeof one)
+            return true;
+    return false;
+}
+
 bool kit_said(struct kit_node *node, const char *text)
 {
-    for (uint64_t from = clock_now_ns(); kit_seconds_since(from) < 20; usleep(10000)) {
+    for (uint64_t from = clock_now_ns(); kit_seconds_since(from) < 100; usleep(10000)) {
         pthread_mutex_lock(&node->lock);
         bool said = strstr(node->said, text);
         pthread_mutex_unlock(&node->lock);
@@ -183,7 +192,7 @@ bool kit_said(struct kit_node *node, const char *text)
 
 const char *kit_shown_code(struct kit_node *node)
 {
-    for (uint64_t from = clock_now_ns(); kit_seconds_since(from) < 20; usleep(10000)) {
+    for (uint64_t from = clock_now_ns(); kit_seconds_since(from) < 100; usleep(10000)) {
         pthread_mutex_lock(&node->lock);
         bool shown = *node->code;
         pthread_mutex_unlock(&node->lock);

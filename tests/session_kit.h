@@ -43,7 +43,10 @@ void kit_serve(struct kit_node *node);
 void kit_serve_end(struct kit_node *node);
 void kit_node_close(struct kit_node *node);
 
-/* Waits until the node has said something with text in it; false after some seconds. */
+/* Waits until one more session is under way than were when this was called last; false after a long time. */
+bool kit_begun(struct kit_node *node);
+
+/* Waits until the node has said something with text in it, whenever that was; false after a long time. */
 bool kit_said(struct kit_node *node, const char *text);
 
 /* The code that the node shows, once it does. */

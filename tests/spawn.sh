@@ -205,27 +205,22 @@ workers_of()
 # begin RANKS BATCH - a long run; its process in $pid, its workers in $workers
 begin()
 {
-    rm -f err
-    "$DDPBENCH" --spawn "$1" --batch "$2" --seq 64 --steps 100000 --warmup 0 --no-floor --no-baseline --results-dir cut \
-        --json >out 2>err &
+    : >live
+    "$DDPBENCH" --live 9 --spawn "$1" --batch "$2" --seq 64 --steps 100000 --warmup 0 --no-floor --no-baseline --results-dir cut \
+        --json >out 2>err 9>live &
     pid=$!
-    tries=0
-    until grep -q '^plan' err 2>/dev/null || [ $tries -ge 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-    works $pid 1
+    stepping
     workers=$(workers_of $pid)
 }
 
-# gone DESCRIPTION PID... - none of them is alive a second from now
+# gone DESCRIPTION PID... - none of them stays
 gone()
 {
     what=$1
     shift
     tries=0
     left=yes
-    while [ -n "$left" ] && [ $tries -lt 50 ]; do
+    while [ -n "$left" ] && [ $tries -lt 300 ]; do
         left=
         for process; do
             state=$(ps -o stat= -p "$process") || continue
@@ -257,7 +252,7 @@ for ranks in 2 3; do
     is "$ranks ranks: workers" "$(echo "$workers" | grep -c .)" $((ranks - 1))
     end_by KILL
     is 'a killed worker' $status 75
-    soon 'a killed worker is noticed' $took_ms 2000
+    soon 'a killed worker is noticed' $took_ms 8000 # silence would be for twenty seconds
     holds 'the rank and the step are named' grep -Eq 'rank [12] was ended by SIGKILL at step [0-9]+' err
     at out error.code 75
     at out status failed

@@ -18,17 +18,8 @@ clean_up()
 }
 trap clean_up EXIT
 
-until_holds()
-{
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -le 200 ] || return 1
-        sleep 0.05
-    done
-}
-
 # The ssh of these tests: what it was called with and which environment it had; then what the file "as" says.
+cpu=$(taskset -pc $$ | sed 's/.*: *//; s/[-,].*//') # the first that this process may use
 mkdir bin 're mote'
 ln -s "$DDPBENCH" bin/ddpbench
 ln -s "$DDPBENCH" 're mote/ddpbench'
@@ -53,7 +44,7 @@ runs)
     *laptopb) exec "$TOP_SRCDIR/tools/testnet.sh" run b sh -c "PATH='$scratch/bin':\$PATH; \$command" ;;
     esac
     export XDG_STATE_HOME="$scratch/state.b"
-    exec taskset -c 0 sh -c "\$command" # one thread, as the reference has
+    exec taskset -c $cpu sh -c "\$command" # one thread, as the reference has
     ;;
 denied) echo "u@\$host: Permission denied (publickey,password)." >&2 && exit 255 ;;
 changed)
@@ -214,7 +205,7 @@ ended 'the line is cut: the node that was started'
 serve()
 {
     status=0
-    XDG_STATE_HOME="$scratch/state.b" timeout 20 "$DDPBENCH" serve --once --key-stdin "$@" >out 2>err || status=$?
+    XDG_STATE_HOME="$scratch/state.b" timeout 100 "$DDPBENCH" serve --once --key-stdin "$@" >out 2>err || status=$?
 }
 printf '%064d\n' 0 >key
 printf '%063d\n' 0 >short
@@ -231,9 +222,11 @@ says 65 'no key' '64 hexadecimal digits'
 serve --key-file x </dev/null
 says 64 'two keys' 'two keys'
 mkfifo never
-{ cat key && exec sleep 5; } >never &
+{ cat key && exec sleep 100; } >never &
+held=$!
 serve --wait 0.5 <never
 says 69 'nobody comes' 'nobody came within 0.5 s'
+kill $held
 
 # --- two hosts: a bare name, where nothing listens ---
 wait # for the one who held that line

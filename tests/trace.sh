@@ -110,15 +110,14 @@ slow()
     until worker=$(pgrep -P $pid -f -- "--worker=$victim:") || ! kill -0 $pid 2>/dev/null; do
         sleep 0.05
     done
-    while kill -0 "$worker" 2>/dev/null && kill -STOP "$worker" 2>/dev/null; do
-        sleep 0.24
-        kill -CONT "$worker" 2>/dev/null
-        sleep 0.03
+    kill -STOP "$worker" 2>/dev/null
+    while sleep 0.24 && turn "$worker" 0.03; do
+        :
     done
     status=0
     wait $pid || status=$?
     is "$ranks ranks, rank $victim slow" $status 0
-    is "$ranks ranks: the slow one is named" "$("$json_at" slow communication.straggler.rank)" "$victim"
+    calm "$ranks ranks: the slow one is named" test "$("$json_at" slow communication.straggler.rank)" = "$victim"
     for rank in $(seq 0 $((ranks - 1))); do
         for member in holds_up_s summary.wait_s.median summary.compute_s.median; do
             "$json_at" slow "nodes.$rank.$member"
@@ -126,7 +125,7 @@ slow()
         echo
     done >told
     # shellcheck disable=SC2016 # awk's own
-    holds "$ranks ranks: it waits least, holds the others up most, and works longest" awk -v v="$victim" '
+    calm "$ranks ranks: it waits least, holds the others up most, and works longest" awk -v v="$victim" '
         NR == v + 1 { held = $1; wait = $2; work = $3 }
         { print; h[NR] = $1; w[NR] = $2; c[NR] = $3 }
         END { for (i = 1; i <= NR; i++) if (i != v + 1 && (h[i] >= held || w[i] <= wait || c[i] >= work)) exit 1 }' told

@@ -64,8 +64,8 @@ if [ ! -f Makefile ]; then
     "$source/configure" --quiet HELP2MAN=: "$@"
 fi
 
-export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-900}"
-export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-5}"
+export TEST_TIMEOUT_S="${TEST_TIMEOUT_S:-2700}"
+export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-15}"
 make -s --no-print-directory all
 # Counts of earlier runs, and what configure's own trial programs left.
 [ "$flavour" != coverage ] || find . \( -name '*.gcda' -o -name '*conftest.gc*' \) -exec rm -f {} +
