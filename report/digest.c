@@ -151,23 +151,58 @@ static json_t *clean(const char *text)
 static json_t *make_conditions(const json_t *d)
 {
     json_t *o = json_object();
-    for (int i = 0; i < CONDITIONS; i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *f = open_memstream(&text, &size);
-        if (!f)
-            continue;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size); /* one for all: opening it takes longer than writing */
+    for (int i = 0; f && i < CONDITIONS; i++) {
+        rewind(f);
         if (conditions[i].each)
             put_each(f, json_object_get(d, "nodes"), conditions[i].each);
         else if (strcmp(conditions[i].path, "kind") == 0 && !json_object_get(d, "kind"))
             fprintf(f, json_object_get(d, "summary") ? "run" : "none");
         else
             put(f, at(d, conditions[i].path));
-        if (fclose(f) == 0)
+        fputc('\0', f);
+        if (fflush(f) == 0)
             json_object_set_new(o, conditions[i].name, clean(text));
-        free(text);
     }
+    if (f)
+        fclose(f);
+    free(text);
     return o;
+}
+
+/* Of the member at `wanted`: whether it is the one at `path`, or stands below it. */
+static enum skim_need need_for(const char *wanted, const char *path, size_t length)
+{
+    if (*wanted != *path || strncmp(wanted, path, length) != 0)
+        return SKIM_NOT;
+    return wanted[length] == '\0' ? SKIM_WHOLE : wanted[length] == '.' ? SKIM_PART : SKIM_NOT;
+}
+
+enum skim_need digest_needs(const char *path)
+{
+    static const char *const others[] = {"schema_version", "status",     "started",           "label",
+                                         "tool.version",   "nodes.name", "summary.step_s.mad"};
+    size_t length = strlen(path);
+    enum skim_need need = SKIM_NOT, one;
+    if (strcmp(path, "samples") == 0)
+        return SKIM_COUNT;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if ((one = need_for(others[i], path, length)) > need)
+            need = one;
+    for (const struct digest_metric *m = digest_metrics; m->path; m++)
+        if ((one = need_for(m->path, path, length)) > need)
+            need = one;
+    for (int i = 0; i < CONDITIONS; i++) {
+        one = SKIM_NOT;
+        if (conditions[i].path)
+            one = need_for(conditions[i].path, path, length);
+        else if (strncmp(path, "nodes.", 6) == 0)
+            one = need_for(conditions[i].each, path + 6, length - 6);
+        need = one > need ? one : need;
+    }
+    return need;
 }
 
 json_t *digest_make(const json_t *d)

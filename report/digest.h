@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "report/skim.h"
 
 /* Name and unit are those of the list of figures, report/fields.h. */
 struct digest_metric {
@@ -37,6 +38,9 @@ bool digest_is_time(const struct digest_metric *m);
 const char *digest_condition_name(int i);
 
 json_t *digest_make(const json_t *document);
+
+/* What digest_make() looks at, for runs_skim(): a document of which nothing else was read has the same digest. */
+enum skim_need digest_needs(const char *path);
 
 /* The text of a condition of a digest; "" if it has none. */
 const char *digest_condition(const json_t *digest, const char *name);

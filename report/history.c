@@ -90,7 +90,8 @@ static json_t *read_entry(const char *path, const char *file, const struct stat 
 {
     struct err why;
     bool plain = S_ISREG(st->st_mode); /* opening a pipe would wait for its other end */
-    json_t *name = json_string(file), *document = plain ? runs_read(path, &why) : NULL, *o = json_object();
+    json_t *name = json_string(file), *document = plain ? runs_skim(path, digest_needs, &why) : NULL,
+           *o = json_object();
     if (!plain)
         err_set(&why, ERR_DATA, "%.300s is no file", path);
     json_object_set_new(o, "file", name ? name : json_null());

@@ -4,7 +4,8 @@
  * The results are the history: one file each, which nobody changes. What listing and checking need of them (report/digest.h)
  * is kept in FOLDER/.history.jsonl beside the size and the time of the file it was taken from. That index is only a cache: an entry
  * whose file is gone, has another size or time, or that cannot be read, is made anew from the file; a folder that cannot be written
- * to has none; two writers replace each other's, and what is missing is made next time. It may be deleted at any time.
+ * to has none; two writers replace each other's, and what is missing is made next time. It may be deleted at any time. A file is
+ * read through report/skim.h: that one was cut is noticed, what stands in members that no digest needs is not looked at.
  *
  * Files that are no results of this program have a sentence in `bad` and no digest: they are told and otherwise left alone.
  *

@@ -13,6 +13,7 @@ libddpbench_a_SOURCES += \
 	report/history.c report/history.h report/history_check.c report/history_check.h report/history_export.c report/history_export.h \
 	report/history_plot.c report/history_plot.h report/table_compare.c report/table_compare.h report/table_history.c \
 	report/runs.c report/runs.h \
+	report/skim.c report/skim.h \
 	report/store.c report/store.h \
 	report/svg.c report/svg.h \
 	report/table_predict.c report/table_predict.h report/table_score.c \

@@ -51,6 +51,7 @@ static char *read_file(const char *path, size_t *bytes, struct err *e)
         err_set(e, ERR_MEMORY, "no memory for the %lld bytes of %.300s", (long long)st.st_size, path);
     } else {
         *bytes = fread(text, 1, (size_t)st.st_size, f);
+        text[*bytes] = '\0';
         if (ferror(f)) {
             err_set(e, ERR_IO, "cannot read %.300s: %s", path, strerror(errno));
             free(text);
@@ -61,14 +62,30 @@ static char *read_file(const char *path, size_t *bytes, struct err *e)
     return text;
 }
 
+/* NULL if all of it has to be parsed: it is no result, or an unusual one. */
+static json_t *parse_part(const char *text, size_t bytes, enum skim_need (*needs)(const char *path))
+{
+    char *part = strlen(text) == bytes ? malloc(bytes + 1) : NULL;
+    json_t *d = part && skim(part, text, needs) ? json_loads(part, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    free(part);
+    return d;
+}
+
 json_t *runs_read(const char *path, struct err *e)
+{
+    return runs_skim(path, NULL, e);
+}
+
+json_t *runs_skim(const char *path, enum skim_need (*needs)(const char *path), struct err *e)
 {
     size_t bytes = 0;
     char *text = read_file(path, &bytes, e);
     if (!text)
         return NULL;
     json_error_t why;
-    json_t *d = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
+    json_t *d = needs ? parse_part(text, bytes, needs) : NULL;
+    if (!d)
+        d = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (!d) {
         err_set(e, ERR_DATA, "%.200s is no complete JSON document: line %d: %.120s", path, why.line, why.text);

@@ -15,11 +15,16 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "report/skim.h"
 
 enum { RUNS_SCHEMA = 1, RUNS_BYTES_MAX = 256 * 1024 * 1024 };
 
 /* The document in a file, to be freed with json_decref(). */
 json_t *runs_read(const char *path, struct err *e);
+
+/* The same with nothing in it but `schema_version` and what is needed (report/skim.h), in a tenth of the time. What is left out
+ * is not looked at, but for its end. */
+json_t *runs_skim(const char *path, enum skim_need (*needs)(const char *path), struct err *e);
 
 /* Where `name` is; folder: the results folder. Says nothing about what is in it. */
 int runs_find(char *path, size_t size, const char *folder, const char *name, struct err *e);

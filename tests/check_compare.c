@@ -245,6 +245,79 @@ START_TEST(metrics_are_figures_of_the_list)
 }
 END_TEST
 
+/* ---- digests from a part of the text ---- */
+
+/* What a digest needs, between things that it does not, which hold all that could be taken for an end. */
+static json_t *make_full(void)
+{
+    json_t *d = make_run(0.1, 40, 0, 7), *node = json_array_get(json_object_get(d, "nodes"), 0);
+    const char *misleading = "]}\\\"[{\\\\";
+    json_object_set_new(d, "timeline", json_pack("{s:[[i,i],{s:s},[]], s:{}}", "a", 1, 2, "x", misleading, "b"));
+    json_object_set_new(node, "health", json_pack("{s:[f,n,b], s:s}", "series", 0.5, 1, misleading, misleading));
+    json_object_set_new(d, "machine", json_pack("{s:{s:s}, s:[i]}", "processor", "hypervisor", "kvm", "caches", 1));
+    json_object_set_new(d, "communication", json_pack("{s:s, s:[{s:i}]}", "transport", "tcp", "buckets", "bytes", 1));
+    json_object_set_new(d, "speedup", json_null());
+    json_object_set_new(d, "label", json_string("\xc3\xbc \\ \" ]}"));
+    return d;
+}
+
+START_TEST(a_part_of_the_text_is_enough)
+{
+    static const size_t flags[] = {JSON_COMPACT, JSON_INDENT(2), JSON_ENSURE_ASCII, JSON_SORT_KEYS};
+    json_t *d = make_full(), *want = digest_make(d);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        char *text = json_dumps(d, flags[i]);
+        size_t n = strlen(text);
+        char *part = malloc(n + 1);
+        ck_assert(skim(part, text, digest_needs));
+        ck_assert_uint_lt(strlen(part), n / 2);
+        json_t *small = json_loads(part, JSON_REJECT_DUPLICATES, NULL), *got = digest_make(small);
+        ck_assert_msg(json_equal(got, want), "%s", json_dumps(got, 0));
+        ck_assert_ptr_null(json_object_get(small, "timeline"));
+        while (n-- > 0) { /* cut anywhere, it is left to the parser */
+            text[n] = '\0';
+            ck_assert_msg(!skim(part, text, digest_needs), "%s", text);
+        }
+        json_decref(small);
+        json_decref(got);
+        free(part);
+        free(text);
+    }
+    json_decref(want);
+    json_decref(d);
+}
+END_TEST
+
+START_TEST(unusual_texts_are_left_to_the_parser)
+{
+    static const char *const unusual[] = {"",
+                                          "[]",
+                                          "1",
+                                          "{\"a\": [1}}",
+                                          "{\"a\": {]}",
+                                          "{\"a\": 1}}",
+                                          "{\"a\": 1} x",
+                                          "{\"a\" 1}",
+                                          "{a: 1}",
+                                          "{\"a\": }",
+                                          "{\"stat\\u0075s\": \"x\"}",
+                                          "{\"a\": 1 2}",
+                                          "{\"nodes\": [1 2]}",
+                                          "{\"samples\": [1, , 2]}",
+                                          "{\"a\": 1,}"};
+    char part[64];
+    for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++)
+        ck_assert_msg(!skim(part, unusual[i], digest_needs), "%s", unusual[i]);
+    char deep[1024] = "{\"a\": ", out[1024];
+    memset(deep + strlen(deep), '[', 400);
+    memset(deep + strlen(deep), ']', 400);
+    strcat(deep, "}");
+    ck_assert(!skim(out, deep, digest_needs));
+    ck_assert(skim(part, " {\"a\": [] , \"world\" : 2 }\n", digest_needs));
+    ck_assert_str_eq(part, "{\"world\":2}");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compare");
@@ -257,6 +330,8 @@ int main(void)
     tcase_add_test(t, new_metric);
     tcase_add_test(t, ratios_before_seconds);
     tcase_add_test(t, metrics_are_figures_of_the_list);
+    tcase_add_test(t, a_part_of_the_text_is_enough);
+    tcase_add_test(t, unusual_texts_are_left_to_the_parser);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
