@@ -158,7 +158,14 @@ char *history_plot_text(const struct history_plot *p, int columns)
 
 /* ---- SVG ---- */
 
-enum { WIDTH = 900, HEIGHT = 420, LEFT = 100, RIGHT = 20, TOP = 40, BOTTOM = 90, NAMES = 12 };
+enum { WIDTH = 900, HEIGHT = 420, LEFT = 100, RIGHT = 20, TOP = 40, BOTTOM = 90, NAMES = 12, NAME_BYTES = 20 };
+
+/* Five to ten lines across an axis of that length. */
+static double line_step(double length)
+{
+    double power = pow(10, floor(log10(length))), rest = length / power;
+    return power * (rest < 2 ? 0.2 : rest < 5 ? 0.5 : 1);
+}
 
 static double at_x(const struct history_plot *p, int i)
 {
@@ -190,27 +197,32 @@ static void put_level(FILE *f, const struct history_plot *p, int from, int to, d
 char *history_plot_svg(const struct history_plot *p)
 {
     double low, high;
-    char *out = NULL, cell[TABLE_CELL], title[420];
+    char *out = NULL, cell[TABLE_CELL], title[420], name[NAME_BYTES + 4];
     size_t size = 0;
     FILE *f = open_memstream(&out, &size);
     if (!f)
         return NULL;
     limits(p, &low, &high);
+    double step = line_step(high - low);
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
             "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     snprintf(title, sizeof title, "%s: %s", p->title, p->metric);
     put_text(f, LEFT, 24, "start", 0, title);
-    for (int i = 0; i <= 4; i++) {
-        double y = low + (high - low) * i / 4;
+    for (int i = 0; i < 12 && (ceil(low / step) + i) * step <= high; i++) {
+        double y = (ceil(low / step) + i) * step;
         fprintf(f, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ccc\"/>\n", LEFT, WIDTH - RIGHT,
                 at_y(y, low, high), at_y(y, low, high));
         put_text(f, LEFT - 8, at_y(y, low, high) + 4, "end", 0, figure(cell, p, y));
     }
     int every = (p->n + NAMES - 1) / NAMES;
-    for (int i = 0; i < p->n; i += every)
-        put_text(f, at_x(p, i), HEIGHT - BOTTOM + 18, "end", -35, p->name[i]);
+    for (int i = 0; i < p->n; i += every) {
+        if (strlen(clean_text(name, NAME_BYTES, p->name[i])) < strlen(p->name[i]))
+            strcat(name, "...");
+        put_text(f, at_x(p, i), HEIGHT - BOTTOM + 18, "end", -35, name);
+    }
+    fprintf(f, "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke=\"black\"/>\n", LEFT, LEFT, TOP, HEIGHT - BOTTOM);
     fprintf(f, "<g stroke=\"black\" fill=\"none\" stroke-width=\"1.5\">\n<polyline stroke-width=\"1\" points=\"");
     for (int i = 0; i < p->n; i++)
         fprintf(f, "%.1f,%.1f ", at_x(p, i), at_y(p->y[i], low, high));
@@ -225,8 +237,12 @@ char *history_plot_svg(const struct history_plot *p)
     for (int i = 0; i < p->n; i++)
         fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", at_x(p, i), at_y(p->y[i], low, high));
     fprintf(f, "</g>\n");
-    if (p->shift)
-        put_text(f, at_x(p, p->shift) + 4, TOP + 12, "start", 0, "level shift");
+    if (p->shift) {
+        bool left = at_x(p, p->shift) > WIDTH / 2.0; /* of its line, where there is more room */
+        snprintf(title, sizeof title, "from here on %s, before %s", figure(cell, p, p->after),
+                 figure((char[TABLE_CELL]){0}, p, p->before));
+        put_text(f, at_x(p, p->shift) + (left ? -6 : 6), TOP + 12, left ? "end" : "start", 0, title);
+    }
     fprintf(f, "</svg>\n");
     return fclose(f) == 0 ? out : (free(out), NULL);
 }

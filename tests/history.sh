@@ -155,6 +155,7 @@ try slower --plot picture.svg
 is 'to a file' $status 0
 holds 'which is SVG' grep -q '</svg>' picture.svg
 is 'with a mark per run' "$(grep -c '<circle' picture.svg)" 18
+holds 'says how far the level moved' grep -q 'from here on 1[12][0-9.]* ms, before [0-9.]* ms' picture.svg
 try slower --plot picture.bmp
 is 'or to nothing else' $status 64
 saved evil 3 0.1 'label=<script>&'
