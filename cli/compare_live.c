@@ -11,6 +11,7 @@
 
 #include "cli/child.h"
 #include "cli/output.h"
+#include "report/clean.h"
 #include "report/compare.h"
 #include "report/digest.h"
 #include "report/table_link.h"
@@ -278,37 +279,72 @@ int compare_live(json_t *d, const struct options *o, char *const *options, struc
     return result;
 }
 
+/* ---- the page ---- */
+
 static const char *times(char *buf, double x)
 {
     snprintf(buf, TABLE_CELL, isfinite(x) ? "%.2fx" : "-", x);
     return buf;
 }
 
+static const char *percent(char *buf, double x)
+{
+    snprintf(buf, TABLE_CELL, isfinite(x) ? "%.0f %%" : "-", 100 * x);
+    return buf;
+}
+
+static const char *seconds(char *buf, double x)
+{
+    return isfinite(x) ? table_time(buf, x) : "-";
+}
+
+static const char *link_rate(char *buf, double x)
+{
+    return isfinite(x) ? table_link_rate(buf, 2 * TABLE_CELL, x) : "-";
+}
+
+/* One figure of both ways, which stand side by side: 80 columns hold them. */
+static void row(FILE *f, const json_t *ways, const char *title, const char *key,
+                const char *(*format)(char *buf, double x))
+{
+    char cell[2 * TABLE_CELL];
+    fprintf(f, "%-26s", title);
+    for (size_t i = 0; i < json_array_size(ways); i++)
+        fprintf(f, "%27s", format(cell, table_num(json_array_get(ways, i), key, NULL)));
+    fputc('\n', f);
+}
+
+static void words(FILE *f, const json_t *ways, const char *title, const char *key)
+{
+    char clean[28];
+    fprintf(f, "%-26s", title);
+    for (size_t i = 0; i < json_array_size(ways); i++) {
+        const char *text = json_string_value(json_object_get(json_array_get(ways, i), key));
+        fprintf(f, "%27s", clean_text(clean, sizeof clean, text ? text : "-"));
+    }
+    fputc('\n', f);
+}
+
 char *compare_live_render(const json_t *d)
 {
-    char *text = NULL, a[TABLE_CELL], b[TABLE_CELL], c[TABLE_CELL], rate[2 * TABLE_CELL];
+    char *text = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
     const json_t *ways = json_object_get(d, "ways");
     if (!f)
         return NULL;
-    fprintf(f, "%-14s %-10s %-28s %10s %10s %9s %9s %9s %9s\n", "interface", "kind", "rate", "round trip", "jitter",
-            "computing", "exposed", "predicted", "measured");
-    for (size_t i = 0; i < json_array_size(ways); i++) {
-        const json_t *w = json_array_get(ways, i);
-        const char *kind = json_string_value(json_object_get(w, "kind"));
-        double bytes = table_num(w, "rate_bytes_per_s", NULL), exposed = table_num(w, "exposed_share", NULL);
-        fprintf(f, "%-14.14s %-10.10s %-28s %10s ", json_string_value(json_object_get(w, "interface")),
-                kind ? kind : "-", isfinite(bytes) ? table_link_rate(rate, sizeof rate, bytes) : "-",
-                table_time(a, table_num(w, "rtt_s", NULL)));
-        fprintf(f, "%10s %9s ", table_time(a, table_num(w, "jitter_s", NULL)),
-                times(b, table_num(w, "compute_slowdown", NULL)));
-        snprintf(c, sizeof c, isfinite(exposed) ? "%.0f %%" : "-", 100 * exposed);
-        fprintf(f, "%9s %9s %9s\n", c, times(a, table_num(w, "predicted_speedup", NULL)),
-                times(b, table_num(w, "measured_speedup", NULL)));
-    }
-    fprintf(f,
-            "\njitter: from the median round trip to its 90th percentile, idle; computing: a matrix product beside the "
-            "full link;\nexposed: share of the communication that no computing hides\n\n");
+    words(f, ways, "interface", "interface");
+    words(f, ways, "kind", "kind");
+    row(f, ways, "rate, both ways at once", "rate_bytes_per_s", link_rate);
+    row(f, ways, "round trip", "rtt_s", seconds);
+    row(f, ways, "jitter", "jitter_s", seconds);
+    row(f, ways, "computing beside it", "compute_slowdown", times);
+    row(f, ways, "exposed communication", "exposed_share", percent);
+    row(f, ways, "speed-up, predicted", "predicted_speedup", times);
+    row(f, ways, "speed-up, measured", "measured_speedup", times);
+    fprintf(f, "\njitter: from the median round trip to its 90th percentile, idle\n"
+               "computing beside it: how many times as long matrix products on this node take while the link is full\n"
+               "exposed communication: the part of it that no computing hides\n"
+               "speed-up: of two nodes over this interface, against the faster one alone\n\n");
     return fclose(f) == 0 ? text : (free(text), NULL);
 }
