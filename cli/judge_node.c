@@ -126,7 +126,7 @@ static void judge_senses(struct judgement *j, const struct health *health)
     bool heat = health->row[0].mdegc != INT64_MIN;
     if (!clock && !events && !heat)
         find(j, 'B', "measure outside of a virtual machine, or load the sensors' driver (coretemp, k10temp)",
-             "neither clock nor temperature can be read here, so throttling would go unseen");
+             "neither temperature nor a clock that moves can be read here, so throttling would go unseen");
 }
 
 static int by_grade(const void *a, const void *b)

@@ -1,6 +1,7 @@
 /* report/advice.c - see advice.h. A rule is a function and a row in rules[]; their order is the order of the page. */
 #include "report/advice.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -80,15 +81,22 @@ static void findings(struct advice *a, const json_t *d, const struct outlook *o)
         json_t *list = table_at(node, "health", "findings", NULL);
         json_array_foreach(list, k, f)
         {
-            char name[80], head[120], text[240];
+            char name[80], head[120], text[240], rest[200], detail[480];
             const char *remedy = json_string_value(json_object_get(f, "remedy"));
             if (!remedy || k == 3) /* the gravest come first */
                 break;
             snprintf(head, sizeof head, "Measure better on %s",
                      clean_text(name, sizeof name, json_string_value(json_object_get(node, "name"))));
-            struct advice_item *item = add(a, head);
-            say(item, "%s: ", clean_text(text, sizeof text, json_string_value(json_object_get(f, "reason"))));
-            say(item, "%s.", clean_text(text, sizeof text, remedy));
+            clean_text(text, sizeof text, json_string_value(json_object_get(f, "reason")));
+            *text = (char)toupper((unsigned char)*text);
+            snprintf(detail, sizeof detail, "%s: %s.", text, clean_text(rest, sizeof rest, remedy));
+            struct advice_item *same = NULL; /* was told of another node: one item for both */
+            for (int m = 0; m < a->n && !same; m++)
+                same = strcmp(a->item[m].detail, detail) == 0 ? &a->item[m] : NULL;
+            if (same)
+                snprintf(same->head + strlen(same->head), sizeof same->head - strlen(same->head), ", %s", name);
+            else
+                say(add(a, head), "%s", detail);
         }
     }
 }

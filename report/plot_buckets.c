@@ -178,6 +178,16 @@ static void draw(struct pen *pen, const json_t *parts, double duration_s, int ra
     fputc('\n', pen->gp);
 }
 
+/* How many times a step goes forward: more than once if the head's logits are made, and gone back through, in slices. */
+static int forwards(const json_t *parts)
+{
+    const json_t *names = json_object_get(parts, "part");
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(names); i++)
+        n += kind_of(json_string_value(json_array_get(names, i))) == 0;
+    return n;
+}
+
 static const char *missing(const json_t *d, const json_t *steps)
 {
     if (!(table_num(d, "world", NULL) > 1))
@@ -224,6 +234,8 @@ bool plot_buckets(struct plots *list, const json_t *d)
         table_num(step, "step", NULL));
     if (ranks > 1)
         pen_caption(&pen, " Each rank's step begins at 0.");
+    if (forwards(json_object_get(step, "parts")) > 1)
+        pen_caption(&pen, " Forward and backward alternate where the head is computed slice by slice.");
     if (total > shown)
         pen_caption(&pen, " The %zu largest of %zu buckets are shown.", shown, total);
     return pen_end(&pen);

@@ -183,6 +183,11 @@ bool plot_health(struct plots *list, const json_t *d)
     pen_caption(
         &pen,
         "Every timed step of rank 0 at its end, with the clock and the temperature of its node on the same axis.");
+    const char *source =
+        json_string_value(table_at(json_array_get(json_object_get(d, "nodes"), 0), "health", "clock_source", NULL));
+    char clean[80];
+    if (source && clock.high >= clock.low)
+        pen_caption(&pen, " The clock is from %s.", clean_text(clean, sizeof clean, source));
     if (marked)
         pen_caption(&pen, " %zu of them, in squares, are marked as disturbed.", marked);
     if (group_size(n) > 1)

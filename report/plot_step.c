@@ -239,12 +239,13 @@ bool plot_distribution(struct plots *list, const json_t *d)
         fprintf(pen.dat, "%.9g %d\n", low + (b + 0.5) * width, count[b]);
     fprintf(
         pen.gp,
-        "set xrange [%.9g:%.9g]\nset yrange [0:%.9g]\nset xlabel 'step, %s'\nset ylabel 'steps'\nset boxwidth %.9g\n"
+        "set xrange [%.9g:%.9g]\nset yrange [0:%.9g]\nset xlabel 'step, %s'\nset ylabel 'steps'\nset boxwidth %.9g\n%s"
         "set arrow 1 from %.9g, graph 0 to %.9g, graph 1 nohead front dt 2 lw 2 lc rgb '#c23b4e'\n"
         "plot 'distribution.dat' using ($1*%g):2 with boxes %s title 'timed steps', "
         "1/0 with lines dt 2 lw 2 lc rgb '#c23b4e' title 'median'\n",
         (low - width) * u.per_second, (high + width) * u.per_second, fmax(1.05, pen_above(most)), u.name,
-        width * u.per_second, median * u.per_second, median * u.per_second, u.per_second, PLOT_FORWARD);
+        width * u.per_second, most < 8 ? "set ytics 1\n" : "", median * u.per_second, median * u.per_second,
+        u.per_second, PLOT_FORWARD);
     char text[48], from[48], to[48];
     pen_caption(&pen, "%zu timed step%s; median %s, from %s to %s.", n, n == 1 ? "" : "s",
                 field_format(text, sizeof text, UNIT_SECONDS, median),

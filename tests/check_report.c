@@ -378,6 +378,32 @@ START_TEST(verdicts_say_no_more_than_they_know)
 }
 END_TEST
 
+/* What two nodes lack alike is told once, with both names. */
+START_TEST(one_remedy_for_two_nodes)
+{
+    json_t *d = document();
+    static struct outlook o;
+    struct advice a;
+    o = (struct outlook){.now = NAN, .why = "left out"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *node = json_array_get(json_object_get(d, "nodes"), i);
+        json_object_set_new(node, "name", json_string(i ? "right" : "left"));
+        json_object_set_new(
+            node, "health",
+            json_pack("{s:[{s:s, s:s}]}", "findings", "reason", "it is warm", "remedy", "open a window"));
+    }
+    advice_make(&a, d, &o);
+    int told = 0;
+    for (int i = 0; i < a.n; i++)
+        if (strcmp(a.item[i].detail, "It is warm: open a window.") == 0) {
+            ck_assert_str_eq(a.item[i].head, "Measure better on left, right");
+            told++;
+        }
+    ck_assert_int_eq(told, 1);
+    json_decref(d);
+}
+END_TEST
+
 /* Alone 0.3 s, together 256 tokens each: with an endless link and no jitter two nodes come near 2; with 117.7 MB/s the last 6 MB,
  * ready when backward ends, take 51 ms more: 2 x 300 / (310 + 51 or so). */
 START_TEST(the_outlook_is_the_replays)
@@ -500,6 +526,7 @@ int main(void)
     tcase_add_test(all, names_of_fields_are_unique);
     tcase_add_test(all, openmetrics_is_in_order);
     tcase_add_test(all, verdicts_say_no_more_than_they_know);
+    tcase_add_test(all, one_remedy_for_two_nodes);
     tcase_add_test(all, the_outlook_is_the_replays);
     tcase_add_test(all, pages_are_short);
     tcase_add_test(all, pictures_get_names_of_their_own);
