@@ -123,12 +123,21 @@ static bool is_background(const char *tag, const char *end)
     return strncmp(text, "rect ", 5) == 0 && strstr(text, "x=\"0\" y=\"0\"") && strcasestr(text, "#ffffff");
 }
 
+/* Behind the end of a group that holds nothing, of which gnuplot writes hundreds; NULL: it is none. */
+static const char *behind_empty(const char *tag, const char *end)
+{
+    const char *next = end + 1 + strspn(end + 1, " \t\r\n");
+    bool group = tag[0] == 'g' && strchr(" \t\r\n>", tag[1]) && end[-1] != '/';
+    return group && strncmp(next, "</g>", 4) == 0 ? next + 4 : NULL;
+}
+
 static bool body(FILE *f, const char *at, const char *prefix)
 {
     bool background = false;
     while (*at) {
         size_t text = strcspn(at, "<");
-        fwrite(at, 1, text, f);
+        if (strspn(at, " \t\r\n") < text)
+            fwrite(at, 1, text, f);
         at += text;
         if (!*at)
             return false; /* no </svg> */
@@ -139,6 +148,9 @@ static bool body(FILE *f, const char *at, const char *prefix)
             fputs("</svg>\n", f);
             return true;
         }
+        at = behind_empty(tag, end);
+        if (at)
+            continue;
         at = end + 1;
         if (strncmp(tag, "title>", 6) == 0 || strncmp(tag, "desc>", 5) == 0) {
             const char *close = strstr(at, tag[0] == 't' ? "</title>" : "</desc>");

@@ -471,11 +471,11 @@ END_TEST
 START_TEST(pictures_get_names_of_their_own)
 {
     struct err e;
-    char *text =
-        svg_inline(SVG_HEAD "<rect x=\"0\" y=\"0\" width=\"860\" height=\"400\" fill=\"#ffffff\"/>\n"
-                            "<g id='a' color=\"black\" stroke=\"currentColor\"><use xlink:href='#b'/>"
-                            "<path fill = 'url(#c)' stroke='black'/><text>a &lt;script> \"q\"</text></g></svg>\n",
-                   "p", "what it shows", &e);
+    char *text = svg_inline(SVG_HEAD "<rect x=\"0\" y=\"0\" width=\"860\" height=\"400\" fill=\"#ffffff\"/>\n"
+                                     "<g id='a' color=\"black\" stroke=\"currentColor\"><use xlink:href='#b'/>"
+                                     "<path fill = 'url(#c)' stroke='black'/><text>a &lt;script> \"q\"</text>\n\t</g>"
+                                     "\n<g fill='none'>\n</g>\n</svg>\n",
+                            "p", "what it shows", &e);
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_nonnull(strstr(text, "<g id=\"p-a\" stroke=\"currentColor\"><use href=\"#p-b\"/>"));
     ck_assert_ptr_nonnull(strstr(text, "<path fill=\"url(#p-c)\" stroke=\"currentColor\"/>"));
@@ -483,6 +483,7 @@ START_TEST(pictures_get_names_of_their_own)
     ck_assert_ptr_nonnull(strstr(text, "aria-label=\"what it shows\""));
     ck_assert_ptr_null(strstr(text, "#ffffff"));
     ck_assert_ptr_null(strstr(text, "Gnuplot"));
+    ck_assert_ptr_nonnull(strstr(text, "</text></g></svg>")); /* blanks and groups of nothing are left out */
     free(text);
 }
 END_TEST
