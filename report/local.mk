@@ -21,4 +21,8 @@ libddpbench_a_SOURCES += \
 	report/term.c report/term.h \
 	report/trace.c report/trace.h \
 	report/verdict.c report/verdict.h
-EXTRA_DIST += results/README.md
+EXTRA_DIST += results/README.md \
+	results/reference/gpt2-124m-1G/buckets.svg results/reference/gpt2-124m-1G/report.html \
+	results/reference/gpt2-124m-1G/run.json \
+	results/reference/shakespeare-char-300M/breakdown.svg results/reference/shakespeare-char-300M/report.html \
+	results/reference/shakespeare-char-300M/run.json

@@ -108,6 +108,15 @@ is 'a prediction' $status 0
 same foretold.d/report.html foretold 20
 [ $drawn -eq 0 ] || figures foretold.d/report.html 2
 
+# --- the reports that are kept as examples ---
+for example in gpt2-124m-1G shakespeare-char-300M; do
+    cp "$TOP_SRCDIR/results/reference/$example/report.html" $example.html
+    cp "$TOP_SRCDIR/results/reference/$example/run.json" $example.json
+    same $example.html $example.json 40
+    [ $drawn -eq 0 ] || figures $example.html 7
+    holds "$example: no path of the machine that made it" sh -c '! grep -Eq "/(tmp|home|root)/" "$1".*' sh $example
+done
+
 # --- decimal comma ---
 if command -v localedef >/dev/null 2>&1 && mkdir locales && localedef -i de_DE -f UTF-8 locales/de_DE.UTF-8 2>/dev/null; then
     LOCPATH="$scratch/locales" LC_ALL=de_DE.UTF-8 "$DDPBENCH" report two -o german.d >out 2>err
