@@ -49,7 +49,7 @@ int units_parse_time(const char *text, double *seconds, struct err *e);
 /* A plain decimal number, nothing behind it. Returns whether it is one. */
 bool units_parse_number(const char *text, double *value);
 
-/* "941.5 Mbit/s (117.7 MB/s)": four digits each. Returns buf. */
+/* "941.5 Mbit/s (117.7 MB/s)", "1 Gbit/s (125 MB/s)": four digits each, without zeros at the end. Returns buf. */
 const char *units_format_rate(char *buf, size_t size, double bytes_per_s);
 
 #endif

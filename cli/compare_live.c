@@ -14,7 +14,7 @@
 #include "report/clean.h"
 #include "report/compare.h"
 #include "report/digest.h"
-#include "report/table_link.h"
+#include "report/table.h"
 #include "report/table_parts.h"
 
 enum { ROUNDS = 4, WORDS_MAX = 96 };
@@ -300,7 +300,7 @@ static const char *seconds(char *buf, double x)
 
 static const char *link_rate(char *buf, double x)
 {
-    return isfinite(x) ? table_link_rate(buf, 2 * TABLE_CELL, x) : "-";
+    return isfinite(x) ? table_rate(buf, 2 * TABLE_CELL, x) : "-";
 }
 
 /* One figure of both ways, which stand side by side: 80 columns hold them. */
@@ -327,24 +327,23 @@ static void words(FILE *f, const json_t *ways, const char *title, const char *ke
 
 char *compare_live_render(const json_t *d)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
+    struct table_page p;
     const json_t *ways = json_object_get(d, "ways");
-    if (!f)
+    if (!table_open(&p, d, &(struct table_style){.colour = false}))
         return NULL;
-    words(f, ways, "interface", "interface");
-    words(f, ways, "kind", "kind");
-    row(f, ways, "rate, both ways at once", "rate_bytes_per_s", link_rate);
-    row(f, ways, "round trip", "rtt_s", seconds);
-    row(f, ways, "jitter", "jitter_s", seconds);
-    row(f, ways, "computing beside it", "compute_slowdown", times);
-    row(f, ways, "exposed communication", "exposed_share", percent);
-    row(f, ways, "speed-up, predicted", "predicted_speedup", times);
-    row(f, ways, "speed-up, measured", "measured_speedup", times);
-    fprintf(f, "\njitter: from the median round trip to its 90th percentile, idle\n"
-               "computing beside it: how many times as long matrix products on this node take while the link is full\n"
-               "exposed communication: the part of it that no computing hides\n"
-               "speed-up: of two nodes over this interface, against the faster one alone\n\n");
-    return fclose(f) == 0 ? text : (free(text), NULL);
+    words(p.f, ways, "interface", "interface");
+    words(p.f, ways, "kind", "kind");
+    row(p.f, ways, "rate, both ways at once", "rate_bytes_per_s", link_rate);
+    row(p.f, ways, "round trip", "rtt_s", seconds);
+    row(p.f, ways, "jitter", "jitter_s", seconds);
+    row(p.f, ways, "computing beside it", "compute_slowdown", times);
+    row(p.f, ways, "exposed communication", "exposed_share", percent);
+    row(p.f, ways, "speed-up, predicted", "predicted_speedup", times);
+    row(p.f, ways, "speed-up, measured", "measured_speedup", times);
+    fprintf(p.f,
+            "\njitter: from the median round trip to its 90th percentile, idle\n"
+            "computing beside it: how many times as long matrix products on this node take while the link is full\n"
+            "exposed communication: the part of it that no computing hides\n"
+            "speed-up: of two nodes over this interface, against the faster one alone\n\n");
+    return table_close(&p);
 }

@@ -12,7 +12,6 @@
 #include "report/clean.h"
 #include "report/fields.h"
 #include "report/table.h"
-#include "report/table_link.h"
 #include "report/table_parts.h"
 #include "report/verdict.h"
 
@@ -226,7 +225,7 @@ static void change(struct advice *a, const json_t *d, const struct outlook *o)
     char rate[96];
     if (o->changes > 0 && o->now < 1 && isfinite(o->even_bytes_per_s) && o->even_bytes_per_s > o->link_bytes_per_s)
         say(add(a, "A faster link"), "%d nodes are predicted to be as fast as one from %s on; this is %s.", o->pair,
-            table_link_rate(rate, sizeof rate, o->even_bytes_per_s), o->link);
+            table_rate(rate, sizeof rate, o->even_bytes_per_s), o->link);
     if (o->changes > 0 && o->now < 1 && isfinite(o->even_tokens))
         say(add(a, "More tokens between updates"),
             "%d nodes are predicted to be as fast as one from %.0f tokens per node and step on.", o->pair,
@@ -294,7 +293,7 @@ static void of_link(struct advice *a, const json_t *d)
         if (isfinite(nominal) && !virtual && rate < 0.7 * nominal)
             say(add(a, i ? "Look for what slows B's interface" : "Look for what slows A's interface"),
                 "The link gives %.0f %% of the %s that the interface names.", 100 * rate / nominal,
-                table_link_rate(text, sizeof text, nominal));
+                table_rate(text, sizeof text, nominal));
         if (again > 100)
             say(add(a, i ? "Look at the cable or the switch: B sends again"
                          : "Look at the cable or the switch: A sends again"),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/table_link.h"
+#include "report/table.h"
 #include "report/table_parts.h"
 
 /* clang-format off */
@@ -181,7 +181,7 @@ const char *field_format(char *buf, size_t size, enum field_unit unit, double x)
         table_bytes(buf, size, x);
         break;
     case UNIT_BYTES_PER_S:
-        table_link_rate(buf, size, x);
+        table_rate(buf, size, x);
         break;
     case UNIT_FLOPS:
         snprintf(buf, size, "%s GFLOP/s", table_number(digits, sizeof digits, x * 1e-9));

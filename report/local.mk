@@ -17,7 +17,7 @@ libddpbench_a_SOURCES += \
 	report/store.c report/store.h \
 	report/svg.c report/svg.h \
 	report/table_predict.c report/table_predict.h report/table_score.c \
-	report/table.c report/table.h report/table_parts.h report/table_link.c report/table_link.h report/table_health.c report/table_ranks.c \
+	report/table.c report/table.h report/table_parts.c report/table_parts.h report/table_link.c report/table_link.h report/table_health.c report/table_ranks.c \
 	report/term.c report/term.h \
 	report/trace.c report/trace.h \
 	report/verdict.c report/verdict.h

@@ -11,7 +11,7 @@
 #include "predict/explain.h"
 #include "predict/inverse.h"
 #include "report/clean.h"
-#include "report/table_link.h"
+#include "report/table.h"
 #include "report/table_parts.h"
 #include "report/verdict.h"
 
@@ -184,7 +184,7 @@ static bool from_prediction(struct link_model *m, struct outlook *o, const json_
         m->rate_spread = LINK_WIFI_SPREAD;
     snprintf(o->link, sizeof o->link, "%s, %s",
              clean_text(name, sizeof name, json_string_value(json_object_get(link, "name"))),
-             table_link_rate(rate, sizeof rate, x));
+             table_rate(rate, sizeof rate, x));
     return true;
 }
 
@@ -197,19 +197,19 @@ static void fill_link(struct link_model *m, struct outlook *o, const json_t *d)
     if (is_rate(x)) {
         link_model_state(m, x, rtt >= 0 && rtt < 100 ? rtt : LINK_RTT_S,
                          json_is_true(json_object_get(emulated, "half_duplex")) ? COST_HALF : COST_DUPLEX);
-        snprintf(o->link, sizeof o->link, "the emulated link, %s", table_link_rate(rate, sizeof rate, x));
+        snprintf(o->link, sizeof o->link, "the emulated link, %s", table_rate(rate, sizeof rate, x));
     } else if (is_rate(seen)) {
         link_model_state(m, x = seen, LINK_RTT_S, COST_DUPLEX);
         snprintf(o->link, sizeof o->link, "%s as this run saw it, %s",
                  json_is_true(json_object_get(d, "same_host")) ? "loopback" : "the link",
-                 table_link_rate(rate, sizeof rate, x));
+                 table_rate(rate, sizeof rate, x));
     } else if (from_prediction(m, o, table_at(d, "prediction", "link", NULL))) {
         o->link_bytes_per_s = link_model_rate(m);
         return;
     } else {
         x = GIGABIT_BYTES_PER_S;
         link_model_state(m, x, LINK_RTT_S, COST_DUPLEX);
-        snprintf(o->link, sizeof o->link, "1G-eth, assumed, %s", table_link_rate(rate, sizeof rate, x));
+        snprintf(o->link, sizeof o->link, "1G-eth, assumed, %s", table_rate(rate, sizeof rate, x));
     }
     link_model_assume_costs(m);
     o->link_bytes_per_s = x;
@@ -369,7 +369,7 @@ static void copy_prediction(struct outlook *o, const json_t *d)
     o->link_bytes_per_s = table_num(link, "rate_bytes_per_s", NULL);
     snprintf(o->link, sizeof o->link, "%s, %s",
              clean_text(name, sizeof name, json_string_value(json_object_get(link, "name"))),
-             table_link_rate(rate, sizeof rate, o->link_bytes_per_s));
+             table_rate(rate, sizeof rate, o->link_bytes_per_s));
     double target = table_num(inverse, "target_speedup", NULL);
     if (fabs(target - 1) < 1e-9) {
         o->even_bytes_per_s = table_num(inverse, "rate_bytes_per_s", NULL);

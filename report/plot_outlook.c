@@ -4,7 +4,7 @@
 
 #include "report/fields.h"
 #include "report/plot_pen.h"
-#include "report/table_link.h"
+#include "report/table.h"
 #include "report/table_parts.h"
 
 static void estimate_row(struct pen *pen, double x, struct estimate e)
@@ -152,7 +152,7 @@ bool plot_bandwidth(struct plots *list, const json_t *d, const struct outlook *o
                 o->pair, o->link);
     if (isfinite(o->even_bytes_per_s))
         pen_caption(&pen, " %d nodes are as fast as one from %s on.", o->pair,
-                    table_link_rate(even, sizeof even, o->even_bytes_per_s));
+                    table_rate(even, sizeof even, o->even_bytes_per_s));
     else if (o->now < 1)
         pen_caption(&pen, " No rate makes %d nodes faster than one.", o->pair);
     return pen_end(&pen);

@@ -5,113 +5,12 @@
 #include "report/table.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/fields.h"
 #include "report/table_parts.h"
 #include "report/table_predict.h"
-
-json_t *table_at(const json_t *o, ...)
-{
-    va_list ap;
-    va_start(ap, o);
-    json_t *value = (json_t *)o;
-    for (const char *key; value && (key = va_arg(ap, const char *));)
-        value = json_object_get(value, key);
-    va_end(ap);
-    return value;
-}
-
-double table_value(const json_t *value)
-{
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-double table_num(const json_t *o, const char *a, const char *b)
-{
-    return table_value(table_at(o, a, b, NULL));
-}
-
-void table_put(struct table_page *p, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)(text ? text : "?"); *c; c++)
-        fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, p->f);
-}
-
-void table_label(struct table_page *p, const char *text)
-{
-    fprintf(p->f, "%s%-*s%s", p->bold, TABLE_LABEL_WIDTH, text, p->plain);
-}
-
-const char *table_number(char *buf, size_t size, double x)
-{
-    int decimals = 0;
-    if (x != 0 && isfinite(x))
-        decimals = 3 - (int)floor(log10(fabs(x)));
-    if (decimals < 0)
-        decimals = 0;
-    snprintf(buf, size, "%.*f", decimals > 9 ? 9 : decimals, x);
-    return buf;
-}
-
-const char *table_bytes(char *buf, size_t size, double bytes)
-{
-    static const char *const names[] = {"B", "kB", "MB", "GB", "TB"};
-    int i = 0;
-    while (i < 4 && bytes >= 999.5) {
-        bytes /= 1000;
-        i++;
-    }
-    char digits[48];
-    snprintf(buf, size, "%s %s",
-             i ? table_number(digits, sizeof digits, bytes) : (snprintf(digits, sizeof digits, "%.0f", bytes), digits),
-             names[i]);
-    return buf;
-}
-
-static struct table_unit unit_for(double seconds)
-{
-    if (seconds >= 10)
-        return (struct table_unit){"s", 1, 2};
-    if (seconds >= 1)
-        return (struct table_unit){"ms", 1e3, 1};
-    if (seconds >= 1e-3)
-        return (struct table_unit){"ms", 1e3, seconds >= 0.01 ? 2 : 3};
-    return (struct table_unit){"µs", 1e6, seconds >= 1e-4 ? 1 : 2};
-}
-
-const char *table_seconds(char *buf, size_t size, double seconds)
-{
-    char digits[48];
-    if (seconds >= 59.5) {
-        long s = lround(seconds);
-        if (s >= 3600)
-            snprintf(buf, size, "%ld h %ld min", s / 3600, s % 3600 / 60);
-        else if (s % 60 == 0)
-            snprintf(buf, size, "%ld min", s / 60);
-        else
-            snprintf(buf, size, "%ld min %ld s", s / 60, s % 60);
-        return buf;
-    }
-    if (seconds >= 1 || seconds == 0) {
-        snprintf(buf, size, "%.*f s", seconds >= 10 || seconds == floor(seconds) ? 0 : 1, seconds);
-        return buf;
-    }
-    struct table_unit u = unit_for(seconds);
-    snprintf(buf, size, "%s %s", table_number(digits, sizeof digits, seconds * u.per_second), u.name);
-    return buf;
-}
-
-void table_duration(struct table_page *p, double seconds, int width)
-{
-    if (isfinite(seconds))
-        fprintf(p->f, "%*.*f", width, p->unit.decimals, seconds * p->unit.per_second);
-    else
-        fprintf(p->f, "%*s", width, "-");
-}
 
 static void heading(struct table_page *p)
 {
@@ -347,20 +246,11 @@ static void warnings(struct table_page *p)
 
 char *table_render(const json_t *document, const struct table_style *style)
 {
-    char *text = NULL;
-    size_t size = 0;
-    struct table_page p = {
-        .f = open_memstream(&text, &size), .d = document, .bold = "", .dim = "", .alert = "", .plain = ""};
-    if (!p.f)
+    struct table_page p;
+    if (!table_open(&p, document, style))
         return NULL;
-    if (style->colour) {
-        p.bold = "\033[1m";
-        p.dim = "\033[2m";
-        p.alert = "\033[33m";
-        p.plain = "\033[0m";
-    }
     double step_s = table_value(table_at(document, "summary", "step_s", "median", NULL));
-    p.unit = unit_for(isfinite(step_s) ? step_s : 1);
+    p.unit = table_unit_for(isfinite(step_s) ? step_s : 1);
     heading(&p);
     node(&p);
     replay(&p);
@@ -375,9 +265,5 @@ char *table_render(const json_t *document, const struct table_style *style)
     table_prediction(&p);
     if (style->warnings)
         warnings(&p);
-    if (fclose(p.f) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return table_close(&p);
 }

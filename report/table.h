@@ -29,4 +29,8 @@ const char *table_bytes(char *buf, size_t size, double bytes);
 /* Seconds in the unit that suits: "182.4 ms", "1 min 5 s". Returns buf. */
 const char *table_seconds(char *buf, size_t size, double seconds);
 
+/* A rate as people say it, "941.5 Mbit/s (117.7 MB/s)": decimal prefixes, bits for links. Four digits even if they are 0, for
+ * what was measured has them; units_format_rate() writes what somebody has stated, "1 Gbit/s (125 MB/s)". Returns buf. */
+const char *table_rate(char *buf, size_t size, double bytes_per_s);
+
 #endif

@@ -2,22 +2,15 @@
 #include "report/table_compare.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/table_parts.h"
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *value = json_string_value(json_object_get(o, key));
-    return value ? value : "?";
-}
 
 /* A figure in the unit of its metric. */
 static const char *figure(char *buf, const json_t *metric, const char *key)
 {
     double x = table_num(metric, key, NULL);
-    const char *unit = text(metric, "unit");
+    const char *unit = table_text(metric, "unit", "?");
     if (!isfinite(x))
         snprintf(buf, TABLE_CELL, "-");
     else if (strcmp(unit, "s") == 0)
@@ -36,16 +29,16 @@ static void side(struct table_page *p, const char *name, const json_t *s)
     const json_t *runs = json_object_get(s, "runs"), *first = json_array_get(runs, 0);
     table_label(p, name);
     if (json_array_size(runs) == 1) {
-        table_put(p, text(first, "run"));
+        table_put(p, table_text(first, "run", "?"));
         fprintf(p->f, ", %.0f steps, ", table_num(first, "steps", NULL));
-        table_put(p, text(first, "version"));
-        if (strcmp(text(first, "status"), "complete") != 0) {
+        table_put(p, table_text(first, "version", "?"));
+        if (strcmp(table_text(first, "status", "?"), "complete") != 0) {
             fprintf(p->f, ", %s", p->alert);
-            table_put(p, text(first, "status"));
+            table_put(p, table_text(first, "status", "?"));
             fprintf(p->f, "%s", p->plain);
         }
     } else {
-        table_put(p, text(s, "name"));
+        table_put(p, table_text(s, "name", "?"));
         fprintf(p->f, ": %zu runs", json_array_size(runs));
     }
     fprintf(p->f, "\n");
@@ -62,17 +55,17 @@ static void metric(struct table_page *p, const json_t *m)
         snprintf(interval, sizeof interval, "%+.1f .. %+.1f %%", 100 * (lo - 1), 100 * (hi - 1));
     if (isfinite(probability))
         snprintf(p_text, sizeof p_text, probability < 0.0001 ? "< 0.0001" : "%.4f", probability);
-    fprintf(p->f, "%-16s %12s %12s %9s  %-20s %9s  %s\n", text(m, "name"), figure(a, m, "a"), figure(b, m, "b"), change,
-            interval, p_text, text(m, "verdict"));
+    fprintf(p->f, "%-16s %12s %12s %9s  %-20s %9s  %s\n", table_text(m, "name", "?"), figure(a, m, "a"),
+            figure(b, m, "b"), change, interval, p_text, table_text(m, "verdict", "?"));
 }
 
 /* What the verdict rests on, or what would be needed for one. */
 static void explain(struct table_page *p, const char *verdict)
 {
     const json_t *d = p->d;
-    bool steps = strcmp(text(d, "unit"), "blocks of steps") == 0;
-    fprintf(p->f, "            by %s; noise floor %.1f %% (%s)\n", text(d, "unit"),
-            100 * table_num(d, "noise_floor", NULL), text(d, "noise_floor_source"));
+    bool steps = strcmp(table_text(d, "unit", "?"), "blocks of steps") == 0;
+    fprintf(p->f, "            by %s; noise floor %.1f %% (%s)\n", table_text(d, "unit", "?"),
+            100 * table_num(d, "noise_floor", NULL), table_text(d, "noise_floor_source", "?"));
     if (strcmp(verdict, "too few runs") == 0 && steps)
         fprintf(p->f,
                 "            with so few steps no difference could reach p < %g: take longer runs, or at least 4 "
@@ -93,23 +86,21 @@ static void unlike(struct table_page *p)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);
         fprintf(p->f, "%s%s%s", p->alert, i ? "            " : "unlike      ", p->plain);
-        table_put(p, text(o, "condition"));
+        table_put(p, table_text(o, "condition", "?"));
         fprintf(p->f, ": ");
-        table_put(p, text(o, "a"));
+        table_put(p, table_text(o, "a", "?"));
         fprintf(p->f, " against ");
-        table_put(p, text(o, "b"));
+        table_put(p, table_text(o, "b", "?"));
         fprintf(p->f, "\n");
     }
 }
 
 char *table_compare_render(const json_t *d, const struct table_style *style)
 {
-    char *page = NULL;
-    size_t size = 0;
     struct table_page p;
-    if (!table_open(&p, d, style, &page, &size))
+    if (!table_open(&p, d, style))
         return NULL;
-    const char *verdict = text(d, "verdict");
+    const char *verdict = table_text(d, "verdict", "?");
     side(&p, "A", json_object_get(d, "a"));
     side(&p, "B", json_object_get(d, "b"));
     unlike(&p);
@@ -126,5 +117,5 @@ char *table_compare_render(const json_t *d, const struct table_style *style)
     const json_t *list = json_object_get(d, "metrics");
     for (size_t i = 0; i < json_array_size(list); i++)
         metric(&p, json_array_get(list, i));
-    return table_close(&p, &page);
+    return table_close(&p);
 }

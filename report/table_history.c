@@ -1,16 +1,9 @@
 /* report/table_history.c - the list of runs and what a check of them found; see table_compare.h. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/table_compare.h"
 #include "report/table_parts.h"
-
-static const char *text(const json_t *o, const char *key, const char *otherwise)
-{
-    const char *value = json_string_value(json_object_get(o, key));
-    return value ? value : otherwise;
-}
 
 /* Text in a column: cleaned, cut or filled to its width. */
 static void column(struct table_page *p, const char *value, int width)
@@ -33,9 +26,10 @@ static void run_row(struct table_page *p, const json_t *run)
 {
     const json_t *conditions = json_object_get(run, "conditions"), *metrics = json_object_get(run, "metrics");
     char cell[TABLE_CELL], size[64];
-    snprintf(size, sizeof size, "%.20sx%.20s", text(conditions, "batch", "?"), text(conditions, "seq", "?"));
-    column(p, text(run, "started", "-"), 20);
-    column(p, text(run, "model", "-"), 16);
+    snprintf(size, sizeof size, "%.20sx%.20s", table_text(conditions, "batch", "?"),
+             table_text(conditions, "seq", "?"));
+    column(p, table_text(run, "started", "-"), 20);
+    column(p, table_text(run, "model", "-"), 16);
     column(p, size, 9);
     double ratio = table_num(metrics, "floor.ratio", NULL),
            tokens = table_num(metrics, "summary.tokens_per_s.median", NULL);
@@ -43,11 +37,11 @@ static void run_row(struct table_page *p, const json_t *run)
             table_time(cell, table_num(metrics, "summary.step_s.median", NULL)));
     fprintf(p->f, "%9s ", isfinite(tokens) ? table_number(cell, sizeof cell, tokens) : "-");
     fprintf(p->f, "%6s ", isfinite(ratio) ? (snprintf(cell, sizeof cell, "%.2f", ratio), cell) : "-");
-    const char *status = text(run, "status", "-");
+    const char *status = table_text(run, "status", "-");
     column(p, strcmp(status, "complete") == 0 ? "" : status, 11);
-    column(p, text(run, "label", "-"), 14);
-    column(p, text(run, "version", "-"), 18);
-    table_put(p, text(run, "file", "-"));
+    column(p, table_text(run, "label", "-"), 14);
+    column(p, table_text(run, "version", "-"), 18);
+    table_put(p, table_text(run, "file", "-"));
     fprintf(p->f, "\n");
 }
 
@@ -63,7 +57,7 @@ static void skipped(struct table_page *p)
             p->plain);
     for (size_t i = 0; i < n && i < NAMED; i++) {
         fprintf(p->f, "            ");
-        table_put(p, text(json_array_get(list, i), "why", "?"));
+        table_put(p, table_text(json_array_get(list, i), "why", "?"));
         fprintf(p->f, "\n");
     }
     if (n > NAMED)
@@ -72,16 +66,14 @@ static void skipped(struct table_page *p)
 
 char *table_history_render(const json_t *d, const struct table_style *style)
 {
-    char *page = NULL;
-    size_t size = 0;
     struct table_page p;
-    if (!table_open(&p, d, style, &page, &size))
+    if (!table_open(&p, d, style))
         return NULL;
     const json_t *runs = json_object_get(d, "runs");
     size_t n = json_array_size(runs);
     if (n == 0) {
         fprintf(p.f, "no run in ");
-        table_put(&p, text(d, "folder", "?"));
+        table_put(&p, table_text(d, "folder", "?"));
         fprintf(p.f, "\n");
     } else {
         fprintf(p.f, "%s%-20s %-16s %-9s %5s %10s %9s %6s %-11s %-14s %-18s %s%s\n", p.bold, "started", "model",
@@ -89,11 +81,11 @@ char *table_history_render(const json_t *d, const struct table_style *style)
         for (size_t i = 0; i < n; i++)
             run_row(&p, json_array_get(runs, i));
         fprintf(p.f, "\n%zu run%s in ", n, n == 1 ? "" : "s");
-        table_put(&p, text(d, "folder", "?"));
+        table_put(&p, table_text(d, "folder", "?"));
         fprintf(p.f, "\n");
     }
     skipped(&p);
-    return table_close(&p, &page);
+    return table_close(&p);
 }
 
 /* ---- --check ---- */
@@ -101,7 +93,7 @@ char *table_history_render(const json_t *d, const struct table_style *style)
 static const char *figure(char *buf, const json_t *m, const char *key)
 {
     double x = table_num(m, key, NULL);
-    if (strcmp(text(m, "unit", ""), "s") == 0)
+    if (strcmp(table_text(m, "unit", ""), "s") == 0)
         return table_time(buf, x);
     snprintf(buf, TABLE_CELL, isfinite(x) ? "%.3f" : "-", x);
     return buf;
@@ -110,16 +102,16 @@ static const char *figure(char *buf, const json_t *m, const char *key)
 static void metric_row(struct table_page *p, const json_t *m)
 {
     char level[TABLE_CELL], before[TABLE_CELL];
-    const char *verdict = text(m, "verdict", "?");
+    const char *verdict = table_text(m, "verdict", "?");
     bool bad = strcmp(verdict, "regression") == 0;
     double ratio = table_num(m, "ratio", NULL), p_value = table_num(m, "p", NULL);
-    fprintf(p->f, "  %-14s %s%-12s%s %10s", text(m, "name", "?"), bad ? p->alert : "", verdict, bad ? p->plain : "",
-            figure(level, m, "level"));
+    fprintf(p->f, "  %-14s %s%-12s%s %10s", table_text(m, "name", "?"), bad ? p->alert : "", verdict,
+            bad ? p->plain : "", figure(level, m, "level"));
     if (isfinite(ratio)) {
         const json_t *since = json_object_get(m, "since");
-        const char *label = text(since, "label", NULL), *version = text(since, "version", "?");
+        const char *label = table_text(since, "label", NULL), *version = table_text(since, "version", "?");
         fprintf(p->f, "  %+.1f %% from %s, p %.3f, since ", 100 * (ratio - 1), figure(before, m, "before"), p_value);
-        table_put(p, text(since, "started", "?"));
+        table_put(p, table_text(since, "started", "?"));
         fprintf(p->f, " (");
         table_put(p, label ? label : version);
         fprintf(p->f, ")");
@@ -129,23 +121,21 @@ static void metric_row(struct table_page *p, const json_t *m)
 
 char *table_check_render(const json_t *d, const struct table_style *style)
 {
-    char *page = NULL;
-    size_t size = 0;
     struct table_page p;
-    if (!table_open(&p, d, style, &page, &size))
+    if (!table_open(&p, d, style))
         return NULL;
     const json_t *groups = json_object_get(d, "groups");
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *group = json_array_get(groups, i), *metrics = json_object_get(group, "metrics");
         fprintf(p.f, "%s", p.bold);
-        table_put(&p, text(group, "name", "?"));
+        table_put(&p, table_text(group, "name", "?"));
         double n = table_num(group, "runs", NULL);
         fprintf(p.f, "%s: %.0f run%s\n", p.plain, n, n == 1 ? "" : "s");
         for (size_t k = 0; k < json_array_size(metrics); k++)
             metric_row(&p, json_array_get(metrics, k));
     }
     double left_out = table_num(d, "left_out", NULL), least = table_num(d, "least", NULL);
-    const char *verdict = text(d, "verdict", "?");
+    const char *verdict = table_text(d, "verdict", "?");
     fprintf(p.f, "%s%sverdict     %s%s%s", json_array_size(groups) ? "\n" : "",
             strcmp(verdict, "regression") == 0 ? p.alert : p.bold, verdict, p.plain,
             strcmp(verdict, "no baseline") == 0 ? ": " : "\n");
@@ -155,5 +145,5 @@ char *table_check_render(const json_t *d, const struct table_style *style)
         fprintf(p.f, "            %.0f run%s did not end well and count%s for nothing\n", left_out,
                 left_out == 1 ? "" : "s", left_out == 1 ? "s" : "");
     skipped(&p);
-    return table_close(&p, &page);
+    return table_close(&p);
 }

@@ -2,28 +2,11 @@
 #include "report/table_link.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/table_parts.h"
 
 static const char *const ways[] = {"a_to_b", "b_to_a"}, *const way_names[] = {"A to B", "B to A"};
-
-const char *table_link_rate(char *buf, size_t size, double x)
-{
-    char bits[48], bytes[48];
-    if (!isfinite(x)) {
-        snprintf(buf, size, "-");
-        return buf;
-    }
-    if (x * 8 >= 9.995e9)
-        snprintf(buf, size, "%s Gbit/s (%s/s)", table_number(bits, sizeof bits, x * 8e-9),
-                 table_bytes(bytes, sizeof bytes, x));
-    else
-        snprintf(buf, size, "%s Mbit/s (%s/s)", table_number(bits, sizeof bits, x * 8e-6),
-                 table_bytes(bytes, sizeof bytes, x));
-    return buf;
-}
 
 static void put_at(struct table_page *p, const json_t *o, const char *key)
 {
@@ -53,7 +36,7 @@ static void end(struct table_page *p, const json_t *link, const char *key, const
     put_at(p, e, "interface_kind");
     double nominal = table_num(e, "nominal_bytes_per_s", NULL), mtu = table_num(e, "mtu_bytes", NULL);
     if (isfinite(nominal))
-        fprintf(p->f, ", nominally %s", table_link_rate(rate, sizeof rate, nominal));
+        fprintf(p->f, ", nominally %s", table_rate(rate, sizeof rate, nominal));
     else
         fprintf(p->f, ", nominal speed unknown");
     if (isfinite(mtu))
@@ -75,7 +58,7 @@ static void headline(struct table_page *p, const json_t *link)
     double x = table_num(link, "rate_bytes_per_s", NULL), rtt = table_num(link, "rtt_s", NULL);
     if (isfinite(x)) {
         table_label(p, "rate");
-        fprintf(p->f, "%s%s%s  both ways at once, the slower one\n", p->bold, table_link_rate(rate, sizeof rate, x),
+        fprintf(p->f, "%s%s%s  both ways at once, the slower one\n", p->bold, table_rate(rate, sizeof rate, x),
                 p->plain);
     }
     if (isfinite(rtt)) {
@@ -133,7 +116,7 @@ static void stream_row(struct table_page *p, const char *name, const json_t *str
     double x = table_num(rate, "median", NULL), mad = table_num(rate, "mad", NULL);
     if (!isfinite(x))
         return;
-    fprintf(p->f, "%-24s%32s  ±%4.1f %%", name, table_link_rate(text, sizeof text, x), 100 * mad / x);
+    fprintf(p->f, "%-24s%32s  ±%4.1f %%", name, table_rate(text, sizeof text, x), 100 * mad / x);
     if (cpu) {
         cpu_cell(p, stream, "a_cpu_s_per_gb");
         cpu_cell(p, stream, "b_cpu_s_per_gb");
@@ -374,26 +357,13 @@ static void comparison(struct table_page *p, const json_t *other)
 
 char *table_link_render(const json_t *document, const struct table_style *style)
 {
-    char *text = NULL;
-    size_t size = 0;
-    struct table_page p = {
-        .f = open_memstream(&text, &size), .d = document, .bold = "", .dim = "", .alert = "", .plain = ""};
-    if (!p.f)
+    struct table_page p;
+    if (!table_open(&p, document, style))
         return NULL;
-    if (style->colour) {
-        p.bold = "\033[1m";
-        p.dim = "\033[2m";
-        p.alert = "\033[33m";
-        p.plain = "\033[0m";
-    }
     const json_t *other = table_at(document, "other_link", NULL);
     state(&p);
     one_link(&p, table_at(document, "link", NULL));
     if (json_is_object(other))
         comparison(&p, other);
-    if (fclose(p.f) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return table_close(&p);
 }

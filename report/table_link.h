@@ -9,7 +9,4 @@
 /* The table, to be freed; NULL if memory is out. */
 char *table_link_render(const json_t *document, const struct table_style *style);
 
-/* A rate as people say it, "941.5 Mbit/s (117.7 MB/s)": decimal prefixes, bits for links. Returns buf. */
-const char *table_link_rate(char *buf, size_t size, double bytes_per_s);
-
 #endif

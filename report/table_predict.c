@@ -9,27 +9,9 @@
 #include "report/fields.h"
 #include "report/table_parts.h"
 
-static const char *text_at(const json_t *o, const char *key)
-{
-    return json_string_value(json_object_get(o, key));
-}
-
 static double bound(const json_t *o, const char *key, const char *which)
 {
     return table_num(o, key, which);
-}
-
-/* Three or four digits of a duration, in seconds or milliseconds. */
-const char *table_time(char *buf, double seconds)
-{
-    char digits[TABLE_CELL / 2];
-    if (!isfinite(seconds))
-        snprintf(buf, TABLE_CELL, "-");
-    else if (seconds >= 1 || seconds <= 0)
-        snprintf(buf, TABLE_CELL, "%s s", table_number(digits, sizeof digits, seconds));
-    else
-        snprintf(buf, TABLE_CELL, "%s ms", table_number(digits, sizeof digits, seconds * 1e3));
-    return buf;
 }
 
 /* "1.42x [1.35 .. 1.50]" */
@@ -61,9 +43,9 @@ static void heading(struct table_page *p)
     const json_t *s = table_at(p->d, "source", NULL);
     char cell[TABLE_CELL];
     fprintf(p->f, "%s", p->bold);
-    table_put(p, text_at(s, "model") ? text_at(s, "model") : "prediction");
+    table_put(p, table_text(s, "model", "prediction"));
     fprintf(p->f, "%s  ", p->plain);
-    const char *run = text_at(s, "run");
+    const char *run = table_text(s, "run", NULL);
     if (run) {
         double alone = table_num(json_array_get(table_at(p->d, "nodes", NULL), 0), "alone_s", NULL);
         double tokens = table_num(s, "tokens_per_step", NULL);
@@ -82,11 +64,11 @@ static void link_line(struct table_page *p)
 {
     const json_t *l = table_at(p->d, "link", NULL);
     char rate[64], cell[TABLE_CELL];
-    const char *medium = text_at(l, "medium");
+    const char *medium = table_text(l, "medium", NULL);
     table_label(p, "link");
-    table_put(p, text_at(l, "name"));
+    table_put(p, table_text(l, "name", "?"));
     fprintf(p->f, " (");
-    table_put(p, text_at(l, "origin"));
+    table_put(p, table_text(l, "origin", "?"));
     fprintf(p->f, "): %s, round trip %s", units_format_rate(rate, sizeof rate, table_num(l, "rate_bytes_per_s", NULL)),
             table_time(cell, table_num(l, "rtt_s", NULL)));
     if (medium && strcmp(medium, "duplex") != 0)
@@ -101,7 +83,7 @@ static void plan_line(struct table_page *p)
     char cell[TABLE_CELL];
     table_label(p, "sent");
     fprintf(p->f, "%s", table_bytes(cell, sizeof cell, table_num(plan, "bytes", NULL)));
-    const char *schedule = text_at(plan, "schedule");
+    const char *schedule = table_text(plan, "schedule", NULL);
     if (schedule && strcmp(schedule, "none") != 0) {
         const json_t *last = json_array_get(list, n ? n - 1 : 0);
         fprintf(p->f, ", schedule %s, %zu bucket%s", schedule, n, n == 1 ? "" : "s");
@@ -120,7 +102,7 @@ static void plan_line(struct table_page *p)
 static void verdict_line(struct table_page *p, const json_t *o)
 {
     char cell[TABLE_CELL];
-    const char *verdict = text_at(o, "verdict"), *limit = text_at(o, "limit");
+    const char *verdict = table_text(o, "verdict", NULL), *limit = table_text(o, "limit", NULL);
     double nodes = table_num(o, "nodes", NULL), probable = table_num(o, "p_faster", NULL);
     if (!verdict)
         return;
@@ -151,7 +133,7 @@ static void nodes_table(struct table_page *p, const json_t *list)
             snprintf(n, sizeof n, "%.2fx", naive);
         fprintf(p->f, "%5.0f %10s  %-22s %6s  %-9s %10s %11s %10s  %s%s\n", table_num(o, "nodes", NULL),
                 table_time(a, bound(o, "step_s", "median")), speedup(b, o, "speedup"),
-                probability(q, table_num(o, "p_faster", NULL)), text_at(o, "verdict") ? text_at(o, "verdict") : "-",
+                probability(q, table_num(o, "p_faster", NULL)), table_text(o, "verdict", "-"),
                 table_time(c, table_num(o, "t_comm_s", NULL)), table_time(d, bound(o, "exposed_s", "median")), x, n,
                 json_is_true(json_object_get(o, "extrapolated")) ? "  extrapolated" : "");
     }
@@ -200,8 +182,8 @@ static void changes(struct table_page *p)
     fprintf(p->f, "\n%s%-20s%-22s %6s  %s%s\n", p->bold, "one change", "speed-up [90 %]", "P(>1)", "verdict", p->plain);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);
-        fprintf(p->f, "%-20s%-22s %6s  %s%s\n", text_at(o, "change"), speedup(cell, o, "speedup"),
-                probability(q, table_num(o, "p_faster", NULL)), text_at(o, "verdict"),
+        fprintf(p->f, "%-20s%-22s %6s  %s%s\n", table_text(o, "change", "?"), speedup(cell, o, "speedup"),
+                probability(q, table_num(o, "p_faster", NULL)), table_text(o, "verdict", "?"),
                 json_is_true(json_object_get(o, "flips")) ? "  <- turns the verdict" : "");
     }
 }
@@ -218,7 +200,7 @@ static void curve(struct table_page *p)
         const json_t *point = json_array_get(list, i);
         fprintf(p->f, "%-20.0f%-22s %6s  %s\n", table_num(point, "tokens_per_node", NULL),
                 speedup(cell, point, "speedup"), probability(q, table_num(point, "p_faster", NULL)),
-                text_at(point, "verdict"));
+                table_text(point, "verdict", "?"));
     }
     double even = table_num(o, "even_at_tokens", NULL);
     if (isfinite(even))
@@ -252,7 +234,7 @@ static void heat(struct table_page *p)
         const json_t *o = json_array_get(list, i);
         fprintf(p->f, "%-12s%10s%12s  %-22s %s\n", table_seconds(a, sizeof a, table_num(o, "time_s", NULL)),
                 table_time(b, table_num(o, "alone_s", NULL)), table_time(c, bound(o, "step_s", "median")),
-                speedup(d, o, "speedup"), text_at(o, "verdict"));
+                speedup(d, o, "speedup"), table_text(o, "verdict", "?"));
     }
 }
 
@@ -267,7 +249,7 @@ static void goal(struct table_page *p)
             table_num(o, "steps", NULL), table_num(o, "hours_alone", NULL), table_num(o, "nodes", NULL),
             table_num(o, "hours_same_steps", NULL), table_num(o, "hours_same_tokens", NULL));
     table_label(p, "");
-    table_put(p, text_at(o, "caveat"));
+    table_put(p, table_text(o, "caveat", "?"));
     fprintf(p->f, "\n");
 }
 
@@ -310,32 +292,10 @@ static void unknown(struct table_page *p)
 
 /* ---- pages ---- */
 
-bool table_open(struct table_page *p, const json_t *d, const struct table_style *style, char **text, size_t *size)
-{
-    *p = (struct table_page){.f = open_memstream(text, size), .d = d, .bold = "", .dim = "", .alert = "", .plain = ""};
-    if (p->f && style->colour) {
-        p->bold = "\033[1m";
-        p->dim = "\033[2m";
-        p->alert = "\033[33m";
-        p->plain = "\033[0m";
-    }
-    return p->f != NULL;
-}
-
-char *table_close(struct table_page *p, char **text)
-{
-    if (fclose(p->f) == 0)
-        return *text;
-    free(*text);
-    return NULL;
-}
-
 char *table_predict_render(const json_t *d, const struct table_style *style)
 {
-    char *text = NULL;
-    size_t size = 0;
     struct table_page p;
-    if (!table_open(&p, d, style, &text, &size))
+    if (!table_open(&p, d, style))
         return NULL;
     const json_t *nodes = table_at(d, "nodes", NULL), *what_if = table_at(d, "what_if", NULL);
     heading(&p);
@@ -349,7 +309,7 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     nodes_table(&p, nodes);
     if (json_is_object(what_if)) {
         fprintf(p.f, "\nwhat if ");
-        table_put(&p, text_at(what_if, "changes"));
+        table_put(&p, table_text(what_if, "changes", "?"));
         nodes_table(&p, table_at(what_if, "nodes", NULL));
     }
     unknown(&p);
@@ -362,7 +322,7 @@ char *table_predict_render(const json_t *d, const struct table_style *style)
     uncertainty(&p);
     fprintf(p.f, "\n");
     assumptions(&p);
-    return table_close(&p, &text);
+    return table_close(&p);
 }
 
 static void twin(struct table_page *p)
@@ -373,10 +333,10 @@ static void twin(struct table_page *p)
         const json_t *o = json_array_get(list, i), *l = json_object_get(o, "link");
         if (i == 0)
             fprintf(p->f, "\n%sA second node like this one%s, predicted, not measured:\n", p->bold, p->plain);
-        fprintf(p->f, "%-12s%-26s  %-22s %s", text_at(l, "name") ? text_at(l, "name") : "?",
+        fprintf(p->f, "%-12s%-26s  %-22s %s", table_text(l, "name", "?"),
                 units_format_rate(rate, sizeof rate, table_num(l, "rate_bytes_per_s", NULL)),
-                speedup(cell, o, "speedup"), text_at(o, "verdict") ? text_at(o, "verdict") : "?");
-        const char *limit = text_at(o, "limit");
+                speedup(cell, o, "speedup"), table_text(o, "verdict", "?"));
+        const char *limit = table_text(o, "limit", NULL);
         if (limit && strcmp(limit, "compute") != 0) {
             fprintf(p->f, "; held back by ");
             table_put(p, limit);
@@ -387,20 +347,16 @@ static void twin(struct table_page *p)
 
 char *table_prediction_line(const json_t *o)
 {
-    char *text = NULL, step[TABLE_CELL], low[TABLE_CELL], high[TABLE_CELL], ratio[TABLE_CELL];
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
+    char step[TABLE_CELL], low[TABLE_CELL], high[TABLE_CELL], ratio[TABLE_CELL];
+    struct table_page p;
+    if (!table_open(&p, o, &(struct table_style){.colour = false}))
         return NULL;
-    fprintf(f, "step %s", table_time(step, bound(o, "step_s", "median")));
+    fprintf(p.f, "step %s", table_time(step, bound(o, "step_s", "median")));
     if (isfinite(bound(o, "step_s", "lo")))
-        fprintf(f, " [%s .. %s]", table_time(low, bound(o, "step_s", "lo")),
+        fprintf(p.f, " [%s .. %s]", table_time(low, bound(o, "step_s", "lo")),
                 table_time(high, bound(o, "step_s", "hi")));
-    fprintf(f, ", speed-up %s: %s", speedup(ratio, o, "speedup"), text_at(o, "verdict") ? text_at(o, "verdict") : "?");
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    fprintf(p.f, ", speed-up %s: %s", speedup(ratio, o, "speedup"), table_text(o, "verdict", "?"));
+    return table_close(&p);
 }
 
 /* A prediction that was made before the run, and how far off it was. */

@@ -9,7 +9,7 @@
 
 #include "report/clean.h"
 #include "report/fields.h"
-#include "report/table_link.h"
+#include "report/table.h"
 #include "report/table_parts.h"
 
 /* A measured speed-up this near to 1 decides nothing; the same as in the ledger of predictions. */
@@ -74,7 +74,7 @@ static void from_prediction(struct report_verdict *v, const json_t *o, const jso
     add(v, "Predicted, not measured, over %s", text_at(name, sizeof name, link, "name"));
     double bytes_per_s = table_num(link, "rate_bytes_per_s", NULL);
     if (isfinite(bytes_per_s))
-        add(v, ": %s", table_link_rate(rate, sizeof rate, bytes_per_s));
+        add(v, ": %s", table_rate(rate, sizeof rate, bytes_per_s));
     add(v, ".");
     if (limit && strcmp(limit, "compute") != 0)
         add(v, " It is held back by %s.", clean_text(name, sizeof name, limit));
@@ -171,7 +171,7 @@ static void of_link(struct report_verdict *v, const json_t *d)
     v->tone = TONE_OPEN;
     snprintf(v->word, sizeof v->word, "link");
     if (isfinite(x))
-        snprintf(v->head, sizeof v->head, "%s both ways at once, round trip %s.", table_link_rate(rate, sizeof rate, x),
+        snprintf(v->head, sizeof v->head, "%s both ways at once, round trip %s.", table_rate(rate, sizeof rate, x),
                  field_format(rtt, sizeof rtt, UNIT_SECONDS, s));
     else
         snprintf(v->head, sizeof v->head, "The rate of both ways at once was not measured; round trip %s.",

@@ -317,9 +317,9 @@ END_TEST
 START_TEST(rates_in_words)
 {
     char text[96];
-    ck_assert_str_eq(table_link_rate(text, sizeof text, 117.6875e6), "941.5 Mbit/s (117.7 MB/s)");
-    ck_assert_str_eq(table_link_rate(text, sizeof text, 1.25e9), "10.00 Gbit/s (1.250 GB/s)");
-    ck_assert_str_eq(table_link_rate(text, sizeof text, NAN), "-");
+    ck_assert_str_eq(table_rate(text, sizeof text, 117.6875e6), "941.5 Mbit/s (117.7 MB/s)");
+    ck_assert_str_eq(table_rate(text, sizeof text, 1.25e9), "10.00 Gbit/s (1.250 GB/s)");
+    ck_assert_str_eq(table_rate(text, sizeof text, NAN), "-");
 }
 END_TEST
 
