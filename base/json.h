@@ -22,4 +22,12 @@ json_t *json_summary(struct summary s);
 /* Sets object[key] = null and root["reasons"][path] = reason. */
 void json_unknown(json_t *root, json_t *object, const char *key, const char *path, const char *reason);
 
+/* The same for a value that may be unknown, key of the object that stands at that path in the document ("": the document itself):
+ * object[key] becomes the value, which is taken over; if it is NULL or null, null with the reason under "path.key". */
+void json_known(json_t *root, json_t *object, const char *path, const char *key, json_t *value, const char *reason);
+
+/* object[key] = json_summary(s); of nothing, or if its median is not finite, {null, null, 0} with the reason. */
+void json_known_summary(json_t *root, json_t *object, const char *path, const char *key, struct summary s,
+                        const char *reason);
+
 #endif

@@ -53,12 +53,7 @@ static int count(struct counts *c, const struct model_spec *spec, struct err *e)
 
 static void set_count(json_t *root, json_t *o, const char *key, size_t value)
 {
-    char path[64];
-    snprintf(path, sizeof path, "model.%s", key);
-    if (value)
-        json_object_set_new(o, key, json_integer((json_int_t)value));
-    else
-        json_unknown(root, o, key, path, "only a GPT has this");
+    json_known(root, o, "model", key, value ? json_integer((json_int_t)value) : NULL, "only a GPT has this");
 }
 
 static void add_model(json_t *root, const struct net *net, const struct counts *c)

@@ -106,41 +106,29 @@ void link_end_hear(struct link_end *end, const json_t *m)
     wire_text(m, "why", end->why, sizeof end->why);
 }
 
-static void set_text(json_t *root, json_t *o, const char *path, const char *key, const char *text)
-{
-    char where[128];
-    snprintf(where, sizeof where, "%s.%s", path, key);
-    if (*text)
-        json_object_set_new(o, key, output_string(text));
-    else
-        json_unknown(root, o, key, where, "the system does not say");
-}
+static const char unsaid[] = "the system does not say";
 
-static void set_num(json_t *root, json_t *o, const char *path, const char *key, double x, const char *why)
+/* A whole number where it is one. */
+static json_t *number(double x)
 {
-    char where[128];
-    snprintf(where, sizeof where, "%s.%s", path, key);
-    if (isfinite(x))
-        json_object_set_new(o, key, x < 9e15 && x == floor(x) ? json_integer((json_int_t)x) : json_real(x));
-    else
-        json_unknown(root, o, key, where, *why ? why : "the system does not say");
+    return isfinite(x) && x < 9e15 && x == floor(x) ? json_integer((json_int_t)x) : json_num(x);
 }
 
 json_t *link_end_json(json_t *root, const char *path, const struct link_end *end, const struct link_end *before)
 {
     json_t *o = json_object();
     json_object_set_new(o, "threads", json_integer(end->threads));
-    set_text(root, o, path, "cpu", end->cpu);
-    set_text(root, o, path, "blas_kernel", end->blas);
-    set_text(root, o, path, "address", end->address);
-    set_text(root, o, path, "interface", end->interface);
-    set_text(root, o, path, "backends", end->backends);
-    set_text(root, o, path, "interface_kind", end->kind);
-    set_num(root, o, path, "nominal_bytes_per_s", end->nominal_bytes_per_s, end->why);
-    set_text(root, o, path, "duplex", end->duplex);
-    set_num(root, o, path, "mtu_bytes", end->mtu_bytes, "");
-    set_num(root, o, path, "segment_bytes", end->segment_bytes, "");
-    set_text(root, o, path, "congestion_control", end->congestion);
-    set_num(root, o, path, "retransmits", end->retransmits - before->retransmits, "");
+    json_known(root, o, path, "cpu", output_string_if(end->cpu), unsaid);
+    json_known(root, o, path, "blas_kernel", output_string_if(end->blas), unsaid);
+    json_known(root, o, path, "address", output_string_if(end->address), unsaid);
+    json_known(root, o, path, "interface", output_string_if(end->interface), unsaid);
+    json_known(root, o, path, "backends", output_string_if(end->backends), unsaid);
+    json_known(root, o, path, "interface_kind", output_string_if(end->kind), unsaid);
+    json_known(root, o, path, "nominal_bytes_per_s", number(end->nominal_bytes_per_s), *end->why ? end->why : unsaid);
+    json_known(root, o, path, "duplex", output_string_if(end->duplex), unsaid);
+    json_known(root, o, path, "mtu_bytes", number(end->mtu_bytes), unsaid);
+    json_known(root, o, path, "segment_bytes", number(end->segment_bytes), unsaid);
+    json_known(root, o, path, "congestion_control", output_string_if(end->congestion), unsaid);
+    json_known(root, o, path, "retransmits", number(end->retransmits - before->retransmits), unsaid);
     return o;
 }

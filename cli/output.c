@@ -82,6 +82,11 @@ json_t *output_string(const char *text)
     return s;
 }
 
+json_t *output_string_if(const char *text)
+{
+    return text && *text ? output_string(text) : NULL;
+}
+
 void output_set_error(json_t *document, const struct err *e)
 {
     json_t *error = json_object();

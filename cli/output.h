@@ -30,6 +30,9 @@ json_t *output_document(void);
 /* A JSON string; bytes that are no UTF-8 (file names, arguments) become '?' if there are any. */
 json_t *output_string(const char *text);
 
+/* The same; NULL for NULL or "", which stand for a text that is not known (json_known). */
+json_t *output_string_if(const char *text);
+
 /* Sets document["error"] to {"code", "name", "message"}. */
 void output_set_error(json_t *document, const struct err *e);
 

@@ -30,36 +30,19 @@ static void set(json_t *o, const char *key, json_t *value)
 
 /* ---- a number of nodes ---- */
 
-/* Takes the place of the bounds where there are none. */
 static void set_estimate(json_t *root, json_t *o, const char *key, const char *path, struct estimate e)
 {
     json_t *v = json_object();
     char where[96];
-    set(v, "median", json_num(e.median));
-    set(v, "lo", json_num(e.lo));
-    set(v, "hi", json_num(e.hi));
-    set(o, key, v);
-    if (isfinite(e.lo))
-        return;
-    snprintf(where, sizeof where, "%s.%s.lo", path, key);
-    json_unknown(root, v, "lo", where, no_spread);
-    snprintf(where, sizeof where, "%s.%s.hi", path, key);
-    json_unknown(root, v, "hi", where, no_spread);
-}
-
-static void set_known(json_t *root, json_t *o, const char *key, const char *path, double x, const char *why)
-{
-    char where[96];
     snprintf(where, sizeof where, "%s.%s", path, key);
-    if (isfinite(x))
-        set(o, key, json_real(x));
-    else
-        json_unknown(root, o, key, where, why);
+    set(v, "median", json_num(e.median));
+    json_known(root, v, where, "lo", json_num(e.lo), no_spread);
+    json_known(root, v, where, "hi", json_num(e.hi), no_spread);
+    set(o, key, v);
 }
 
 static void add_naive(json_t *root, json_t *o, const char *path, const struct scenario *s, double t_comm_s)
 {
-    char where[96];
     struct profile_step t = scenario_typical(s, 0), slowest = t;
     for (int i = 1; i < s->nodes; i++) {
         struct profile_step other = scenario_typical(s, i);
@@ -67,8 +50,7 @@ static void add_naive(json_t *root, json_t *o, const char *path, const struct sc
             slowest = other;
     }
     if (s->exact) {
-        snprintf(where, sizeof where, "%s.naive", path);
-        json_unknown(root, o, "naive", where, "the rule needs forward and backward apart");
+        json_known(root, o, path, "naive", NULL, "the rule needs forward and backward apart");
         return;
     }
     double step_s = cost_naive_step_s(slowest.forward_s, slowest.backward_s, slowest.optimizer_s, t_comm_s);
@@ -99,11 +81,11 @@ int predict_add_outcome(json_t *root, json_t *o, const char *path, const struct 
     set_estimate(root, o, "step_s", path, out->step_s);
     set_estimate(root, o, "speedup", path, out->speedup);
     set_estimate(root, o, "efficiency", path, out->efficiency);
-    set_known(root, o, "p_faster", path, s->nodes > 1 ? out->p_faster : NAN,
-              s->nodes > 1 ? no_spread : "one node is what the others are compared with");
+    json_known(root, o, path, "p_faster", json_num(s->nodes > 1 ? out->p_faster : NAN),
+               s->nodes > 1 ? no_spread : "one node is what the others are compared with");
     set(o, "verdict", s->nodes > 1 ? json_string(verdict_name(outcome_verdict(out))) : json_null());
     if (s->nodes > LARGE)
-        set_known(root, o, "limit", path, NAN, "not taken apart above 64 nodes");
+        json_known(root, o, path, "limit", NULL, "not taken apart above 64 nodes");
     else
         add_limit(o, s, &limit);
     set(o, "alone_s", json_num(out->alone_s));
@@ -120,17 +102,15 @@ int predict_add_outcome(json_t *root, json_t *o, const char *path, const struct 
 static json_t *bytes_only(json_t *root, const struct scenario *s, const char *path)
 {
     static const char *const unknown[] = {"step_s", "speedup", "efficiency", "p_faster", "verdict", "limit"};
-    char where[96];
     json_t *o = json_object();
     set(o, "nodes", json_integer(s->nodes));
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        snprintf(where, sizeof where, "%s.%s", path, unknown[i]);
-        json_unknown(root, o, unknown[i], where, "the time of a step is not known: no run of this model, no --step-s");
-    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        json_known(root, o, path, unknown[i], NULL,
+                   "the time of a step is not known: no run of this model, no --step-s");
     set(o, "t_comm_s", json_num(scenario_floor_s(s)));
     /* without overlap N t / (t + c) > 1 from t = c / (N-1) on */
-    set_known(root, o, "break_even_step_s", path, s->nodes > 1 ? scenario_floor_s(s) / (s->nodes - 1) : NAN,
-              "one node communicates with nobody");
+    json_known(root, o, path, "break_even_step_s", json_num(s->nodes > 1 ? scenario_floor_s(s) / (s->nodes - 1) : NAN),
+               "one node communicates with nobody");
     return o;
 }
 
@@ -162,13 +142,9 @@ int predict_add_nodes(json_t *root, json_t *owner, const char *name, const struc
 
 static void add_inverse_value(json_t *root, json_t *o, const char *key, struct inverse x, const char *range)
 {
-    char why[160], path[64];
+    char why[160];
     snprintf(why, sizeof why, "%s reaches %.3f", range, x.best);
-    snprintf(path, sizeof path, "inverse.%s", key);
-    if (isfinite(x.value))
-        set(o, key, json_num(x.value));
-    else
-        json_unknown(root, o, key, path, why);
+    json_known(root, o, "inverse", key, json_num(x.value), why);
 }
 
 static int add_inverse(json_t *root, const struct predict_ask *ask, const struct scenario *s, struct err *e)
@@ -215,7 +191,7 @@ static int add_changes(json_t *root, const struct predict_ask *ask, const struct
         snprintf(path, sizeof path, "changes[%d]", i);
         set(o, "change", json_string(change[i].name));
         set_estimate(root, o, "speedup", path, change[i].outcome.speedup);
-        set_known(root, o, "p_faster", path, change[i].outcome.p_faster, no_spread);
+        json_known(root, o, path, "p_faster", json_num(change[i].outcome.p_faster), no_spread);
         set(o, "verdict", json_string(verdict_name(outcome_verdict(&change[i].outcome))));
         set(o, "flips", json_boolean(change[i].flips));
         json_array_append_new(list, o);
@@ -238,11 +214,11 @@ static int add_curve(json_t *root, const struct scenario *s, struct err *e)
         snprintf(path, sizeof path, "curve.points[%d]", i);
         set(point, "tokens_per_node", json_num(p[i].tokens));
         set_estimate(root, point, "speedup", path, p[i].outcome.speedup);
-        set_known(root, point, "p_faster", path, p[i].outcome.p_faster, no_spread);
+        json_known(root, point, path, "p_faster", json_num(p[i].outcome.p_faster), no_spread);
         set(point, "verdict", json_string(verdict_name(outcome_verdict(&p[i].outcome))));
         json_array_append_new(list, point);
     }
-    set_known(root, o, "even_at_tokens", "curve", even.value, "the speed-up does not cross 1");
+    json_known(root, o, "curve", "even_at_tokens", json_num(even.value), "the speed-up does not cross 1");
     return 0;
 }
 

@@ -96,17 +96,12 @@ static json_t *source_json(json_t *root, const struct predict_source *s)
 {
     json_t *o = json_object();
     set(o, "origin", json_string(s->document ? "run" : "stated"));
-    if (*s->path)
-        set(o, "run", output_string(s->path));
-    else
-        json_unknown(root, o, "run", "source.run", "the numbers were stated");
+    json_known(root, o, "source", "run", output_string_if(s->path), "the numbers were stated");
     set(o, "model", *s->model ? output_string(s->model) : json_null());
     set(o, "steps", json_integer(s->document ? s->profile.n : 0));
     if (s->document) {
-        if (s->torch)
-            json_unknown(root, o, "tokens_per_step", "source.tokens_per_step", "the profile does not say");
-        else
-            set(o, "tokens_per_step", json_num(s->profile.tokens));
+        json_known(root, o, "source", "tokens_per_step", s->torch ? NULL : json_num(s->profile.tokens),
+                   "the profile does not say");
         set(o, "accum", json_integer(s->profile.accum));
         set(o, "threads", s->threads ? json_integer(s->threads) : json_null());
         set(o, "free_cores", json_integer(s->profile.free_cores));

@@ -16,22 +16,6 @@ void record_set(json_t *o, const char *key, json_t *value)
     json_object_set_new(o, key, value);
 }
 
-void record_set_text(json_t *root, json_t *o, const char *key, const char *path, const char *text, const char *reason)
-{
-    if (text && *text)
-        record_set(o, key, output_string(text));
-    else
-        json_unknown(root, o, key, path, reason);
-}
-
-void record_set_num(json_t *root, json_t *o, const char *key, const char *path, double x, const char *reason)
-{
-    if (isfinite(x))
-        record_set(o, key, json_real(x));
-    else
-        json_unknown(root, o, key, path, reason);
-}
-
 double record_decimal(float x)
 {
     char text[32];
@@ -101,8 +85,8 @@ static void add_compute(json_t *root, const struct record *r)
     json_t *o = json_object(), *slow = json_array();
     record_set(o, "source", *c->path ? output_string(c->path) : json_string("each rank alone, before this run"));
     record_set(o, "steps", json_integer(p->n));
-    record_set_num(root, o, "step_s", "replay.step_s", p->n ? replay_median_s(p) : NAN,
-                   "the run ended before it was recorded");
+    json_known(root, o, "replay", "step_s", json_num(p->n ? replay_median_s(p) : NAN),
+               "the run ended before it was recorded");
     for (int i = 0; i < c->slow_n; i++)
         json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", c->slow[i].rank, "factor", c->slow[i].factor));
     record_set(o, "slow", slow);
@@ -150,9 +134,9 @@ static void add_data(json_t *root, const struct run *run)
 static void add_rate(json_t *root, const struct record *r)
 {
     json_t *o = json_object();
-    record_set_num(root, o, "flops_per_s", "product_rate.flops_per_s", r->rate.flops_per_s,
-                   "memory is too short to measure it");
-    record_set_num(root, o, "relative_error", "product_rate.relative_error", r->rate.relative_error, "not measured");
+    json_known(root, o, "product_rate", "flops_per_s", json_num(r->rate.flops_per_s),
+               "memory is too short to measure it");
+    json_known(root, o, "product_rate", "relative_error", json_num(r->rate.relative_error), "not measured");
     record_set(o, "threads", json_integer(r->run->options.threads));
     record_set(o, "measured_for_s", json_num(r->rate_seconds));
     record_set(root, "product_rate", o);
@@ -164,21 +148,16 @@ static void add_memory(json_t *root, const struct record *r)
     const struct arena *a = &run->net.memory;
     json_t *o = json_object(), *parts = json_array();
     record_set(o, "planned_bytes", json_integer((json_int_t)run->planned_bytes));
-    record_set_num(root, o, "peak_bytes", "memory.peak_bytes", run->peak_rss_bytes ? (double)run->peak_rss_bytes : NAN,
-                   "the run ended before it was read");
-    if (run->peak_rss_bytes)
-        record_set(o, "peak_bytes", json_integer((json_int_t)run->peak_rss_bytes));
-    if (run->options.memory_limit_bytes > 0)
-        record_set(o, "limit_bytes", json_integer((json_int_t)run->options.memory_limit_bytes));
-    else
-        json_unknown(root, o, "limit_bytes", "memory.limit_bytes", "neither free memory nor a limit could be read");
-    record_set_text(root, o, "limit_source", "memory.limit_source", run->options.memory_limit_source,
-                    "no limit is known");
-    if (run->n)
-        record_set(o, "allocated_in_timed_region_bytes", json_integer(run->allocated_in_timed_region));
-    else
-        json_unknown(root, o, "allocated_in_timed_region_bytes", "memory.allocated_in_timed_region_bytes",
-                     record_no_steps);
+    json_known(root, o, "memory", "peak_bytes",
+               run->peak_rss_bytes ? json_integer((json_int_t)run->peak_rss_bytes) : NULL,
+               "the run ended before it was read");
+    json_known(root, o, "memory", "limit_bytes",
+               run->options.memory_limit_bytes > 0 ? json_integer((json_int_t)run->options.memory_limit_bytes) : NULL,
+               "neither free memory nor a limit could be read");
+    json_known(root, o, "memory", "limit_source", output_string_if(run->options.memory_limit_source),
+               "no limit is known");
+    json_known(root, o, "memory", "allocated_in_timed_region_bytes",
+               run->n ? json_integer(run->allocated_in_timed_region) : NULL, record_no_steps);
     for (int i = 0; i < a->n; i++)
         json_array_append_new(parts,
                               json_pack("{s:s, s:I}", "name", a->item[i].name, "bytes", (json_int_t)a->item[i].bytes));
@@ -191,36 +170,26 @@ static void add_disturbances(json_t *root, const struct record *r)
 {
     const char *heat = "the kernel does not count it";
     json_t *o = json_object();
-    record_set_num(root, o, "throttled_s", "disturbances.throttled_s", r->throttled_s, r->throttled_reason);
-    record_set_num(root, o, "stolen_s", "disturbances.stolen_s", r->stolen_s, "the kernel does not say");
-    if (r->core_heat_events >= 0)
-        record_set(o, "core_heat_events", json_integer(r->core_heat_events));
-    else
-        json_unknown(root, o, "core_heat_events", "disturbances.core_heat_events", heat);
-    if (r->package_heat_events >= 0)
-        record_set(o, "package_heat_events", json_integer(r->package_heat_events));
-    else
-        json_unknown(root, o, "package_heat_events", "disturbances.package_heat_events", heat);
+    json_known(root, o, "disturbances", "throttled_s", json_num(r->throttled_s), r->throttled_reason);
+    json_known(root, o, "disturbances", "stolen_s", json_num(r->stolen_s), "the kernel does not say");
+    json_known(root, o, "disturbances", "core_heat_events",
+               r->core_heat_events >= 0 ? json_integer(r->core_heat_events) : NULL, heat);
+    json_known(root, o, "disturbances", "package_heat_events",
+               r->package_heat_events >= 0 ? json_integer(r->package_heat_events) : NULL, heat);
     record_set(root, "disturbances", o);
 }
 
 static void add_end(json_t *root, const struct record *r)
 {
     const struct run *run = r->run;
-    record_set_num(root, root, "warmup_first_s", "warmup_first_s",
-                   r->executed && run->options.warmup > 0 ? run->warmup_first_s : NAN, "no warm-up step was run");
-    if (r->executed) {
-        char sum[24];
-        snprintf(sum, sizeof sum, "%016" PRIx64, run->param_checksum);
-        record_set(root, "parameter_checksum", json_string(sum));
-    } else {
-        json_unknown(root, root, "parameter_checksum", "parameter_checksum", "the run did not end");
-    }
-    if (isfinite(r->throttled_periods))
-        record_set(root, "throttled_periods", json_integer((json_int_t)r->throttled_periods));
-    else
-        json_unknown(root, root, "throttled_periods", "throttled_periods",
-                     r->throttled_reason ? r->throttled_reason : "unknown");
+    json_known(root, root, "", "warmup_first_s",
+               json_num(r->executed && run->options.warmup > 0 ? run->warmup_first_s : NAN), "no warm-up step was run");
+    char sum[24];
+    snprintf(sum, sizeof sum, "%016" PRIx64, run->param_checksum);
+    json_known(root, root, "", "parameter_checksum", r->executed ? json_string(sum) : NULL, "the run did not end");
+    json_known(root, root, "", "throttled_periods",
+               isfinite(r->throttled_periods) ? json_integer((json_int_t)r->throttled_periods) : NULL,
+               r->throttled_reason ? r->throttled_reason : "unknown");
     add_disturbances(root, r);
     json_unknown(root, root, "prediction", "prediction", "nothing was predicted");
     json_t *warnings = json_array();

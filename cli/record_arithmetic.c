@@ -107,10 +107,7 @@ static struct arithmetic_step allowed(const struct run *run, const struct arithm
     return arithmetic_step(&a);
 }
 
-static void add_ratio(json_t *root, json_t *o, const char *key, const char *path, double measured, double by_plan)
-{
-    record_set_num(root, o, key, path, by_plan > 0 ? measured / by_plan : NAN, "the arithmetic allows none at all");
-}
+static const char path[] = "communication.arithmetic";
 
 static void fill(json_t *root, json_t *o, const struct run *run, const struct record_column *c, int n,
                  struct arithmetic_bucket *bucket, double *work)
@@ -138,25 +135,23 @@ static void fill(json_t *root, json_t *o, const struct run *run, const struct re
     struct arithmetic_step best = allowed(run, &a, alone_ready_s, bytes, m.alone_s - m.alone_backward_s, bucket);
     record_set(o, "rate_bytes_per_s", json_num(a.rate_bytes_per_s));
     record_set(o, "latency_s", json_num(a.latency_s));
-    record_set_num(root, o, "processor_share", "communication.arithmetic.processor_share", a.stolen, run->why_opaque);
+    json_known(root, o, path, "processor_share", json_num(a.stolen), run->why_opaque);
     record_set(o, "exposed_s", json_num(own.exposed_s));
-    add_ratio(root, o, "exposed_ratio", "communication.arithmetic.exposed_ratio", m.exposed_s, own.exposed_s);
+    json_known(root, o, path, "exposed_ratio", json_num(own.exposed_s > 0 ? m.exposed_s / own.exposed_s : NAN),
+               "the arithmetic allows none at all");
     const char *why = run->options.baseline ? "the run ended before each rank was timed alone"
                                             : "no baseline was asked for (--no-baseline)";
     bool alone = run->alone_n > 0 && isfinite(a.stolen);
     if (run->alone_n > 0)
         why = run->why_opaque;
-    record_set_num(root, o, "step_s", "communication.arithmetic.step_s", alone ? best.step_s : NAN, why);
-    record_set_num(root, o, "step_ratio", "communication.arithmetic.step_ratio", alone ? m.step_s / best.step_s : NAN,
-                   why);
-    record_set_num(root, o, "cost_s", "communication.arithmetic.cost_s", alone ? best.step_s - m.alone_s : NAN, why);
-    record_set_num(root, o, "measured_cost_s", "communication.arithmetic.measured_cost_s",
-                   alone ? m.step_s - m.alone_s : NAN, why);
+    json_known(root, o, path, "step_s", json_num(alone ? best.step_s : NAN), why);
+    json_known(root, o, path, "step_ratio", json_num(alone ? m.step_s / best.step_s : NAN), why);
+    json_known(root, o, path, "cost_s", json_num(alone ? best.step_s - m.alone_s : NAN), why);
+    json_known(root, o, path, "measured_cost_s", json_num(alone ? m.step_s - m.alone_s : NAN), why);
 }
 
 void record_add_arithmetic(json_t *root, json_t *communication, const struct run *run, int n)
 {
-    static const char path[] = "communication.arithmetic";
     struct record_column c = record_column_make(n > RUN_ALONE_MAX ? n : RUN_ALONE_MAX);
     size_t buckets = (size_t)run->buckets;
     struct arithmetic_bucket *bucket = calloc(buckets + 1, sizeof *bucket);

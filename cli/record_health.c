@@ -48,21 +48,19 @@ static void add_series(json_t *root, json_t *o, const char *where, const struct 
 {
     json_t *series = json_object(), *at = json_array(), *lost = json_array();
     uint64_t start_ns = health->row[0].at_ns;
+    char path[64];
     for (int i = 0; i < health->n; i++)
         json_array_append_new(at, rounded((double)(health->row[i].at_ns - start_ns) * 1e-9, 1e-3));
     record_set(series, "t_s", at);
+    snprintf(path, sizeof path, "%s.series", where);
     for (int c = 0; c < HEALTH_COLUMNS; c++) {
-        char path[96], why[240];
+        char why[240];
         bool any;
         json_t *column = column_json(health, (enum health_column)c, &any);
-        snprintf(path, sizeof path, "%s.series.%s", where, health_column_names[c]);
-        if (any) {
-            record_set(series, health_column_names[c], column);
-        } else {
+        if (!any)
             json_decref(column);
-            json_unknown(root, series, health_column_names[c], path,
-                         health_why(health, (enum health_column)c, why, sizeof why));
-        }
+        json_known(root, series, path, health_column_names[c], any ? column : NULL,
+                   health_why(health, (enum health_column)c, why, sizeof why));
         if (!any || isfinite(health_value(health, (enum health_column)c, health->n - 1)))
             continue;
         int last = health->n - 1;
@@ -92,10 +90,8 @@ static void add_marks(json_t *o, const struct judgement *j)
 
 static void add_steady(json_t *root, json_t *o, const char *where, const struct judgement *j)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s.steady", where);
     if (j->steady_from < 0) {
-        json_unknown(root, o, "steady", path, j->unsteady_why);
+        json_known(root, o, where, "steady", NULL, j->unsteady_why);
         return;
     }
     json_t *steady = json_object();
@@ -106,10 +102,9 @@ static void add_steady(json_t *root, json_t *o, const char *where, const struct 
 
 static void add_grade(json_t *root, json_t *o, const char *where, const struct judgement *j)
 {
-    char path[64], grade[2] = {j->grade, '\0'};
+    char grade[2] = {j->grade, '\0'};
     json_t *findings = json_array();
-    snprintf(path, sizeof path, "%s.grade", where);
-    record_set_text(root, o, "grade", path, grade, j->ungraded_why);
+    json_known(root, o, where, "grade", output_string_if(grade), j->ungraded_why);
     for (int i = 0; i < j->findings; i++) {
         char one[2] = {j->finding[i].grade, '\0'};
         json_t *f = json_object();
@@ -129,10 +124,10 @@ static void add_sampler(json_t *root, json_t *o, const char *where, const struct
     json_t *s = json_object();
     char path[96];
     record_set(s, "cpu_s", json_num(watch->cpu_s));
-    snprintf(path, sizeof path, "%s.sampler.share_of_cpu", where);
-    record_set_num(root, s, "share_of_cpu", path, watch->cpu_s / (last->own_s - first->own_s), "the run took no time");
-    snprintf(path, sizeof path, "%s.sampler.share_of_time", where);
-    record_set_num(root, s, "share_of_time", path, watch->cpu_s / seconds, "the run took no time");
+    snprintf(path, sizeof path, "%s.sampler", where);
+    json_known(root, s, path, "share_of_cpu", json_num(watch->cpu_s / (last->own_s - first->own_s)),
+               "the run took no time");
+    json_known(root, s, path, "share_of_time", json_num(watch->cpu_s / seconds), "the run took no time");
     record_set(s, "interval_s", json_num(watch->interval_s * health->every));
     record_set(s, "readings", json_integer(health->n));
     record_set(s, "apart", json_boolean(watch->apart));
@@ -141,7 +136,7 @@ static void add_sampler(json_t *root, json_t *o, const char *where, const struct
 
 void record_add_health(json_t *root, json_t *node, const struct record *r, int rank)
 {
-    char where[48], path[64];
+    char where[48];
     json_t *o = json_object();
     snprintf(where, sizeof where, "nodes[%d].health", rank);
     if (!r->judgement) {
@@ -155,9 +150,8 @@ void record_add_health(json_t *root, json_t *node, const struct record *r, int r
     if (r->health && r->health->n >= 2) {
         const struct health *h = r->health;
         json_t *sensors = json_array();
-        snprintf(path, sizeof path, "%s.clock_source", where);
-        record_set_text(root, o, "clock_source", path, h->probe->frequency.current_source,
-                        reasons_find(&h->probe->reasons, "frequency.current_hz"));
+        json_known(root, o, where, "clock_source", output_string_if(h->probe->frequency.current_source),
+                   reasons_find(&h->probe->reasons, "frequency.current_hz"));
         for (int i = 0; i < h->sensors; i++)
             json_array_append_new(sensors, output_string(h->label[i]));
         record_set(o, "temperature_sensors", sensors);
@@ -165,10 +159,8 @@ void record_add_health(json_t *root, json_t *node, const struct record *r, int r
         add_series(root, o, where, h);
     } else {
         static const char *const absent[] = {"clock_source", "temperature_sensors", "sampler", "series", "vanished"};
-        for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-            snprintf(path, sizeof path, "%s.%s", where, absent[i]);
-            json_unknown(root, o, absent[i], path, "the first rank of this node takes the readings");
-        }
+        for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+            json_known(root, o, where, absent[i], NULL, "the first rank of this node takes the readings");
     }
     record_set(node, "health", o);
 }

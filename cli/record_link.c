@@ -75,14 +75,8 @@ static json_t *percentiles(struct column *c)
 /* Sets o[key], or null with a reason if the column is empty; frees it. */
 static void set_summary(json_t *root, json_t *o, const char *path, const char *key, struct column *c, const char *why)
 {
-    char where[128];
-    snprintf(where, sizeof where, "%s.%s", path, key);
-    if (c->n) {
-        json_object_set_new(o, key, summary_json(c));
-    } else {
-        json_unknown(root, o, key, where, why);
-        free(c->x);
-    }
+    json_known(root, o, path, key, c->n ? summary_json(c) : NULL, why);
+    free(c->x); /* summary_json() leaves nothing there */
 }
 
 /* ---- latency ---- */
@@ -102,11 +96,8 @@ static void add_latency(json_t *root, json_t *link, const char *path, const stru
         }
         json_t *to = mode < 0 ? latency : loaded;
         const char *name = mode < 0 ? "idle" : link_mode_names[mode];
-        snprintf(where, sizeof where, "%s.latency.%s%s", path, mode < 0 ? "" : "loaded.", name);
-        if (c.n)
-            json_object_set_new(to, name, percentiles(&c));
-        else
-            json_unknown(root, to, name, where, not_reached);
+        snprintf(where, sizeof where, "%s.latency%s", path, mode < 0 ? "" : ".loaded");
+        json_known(root, to, where, name, c.n ? percentiles(&c) : NULL, not_reached);
     }
     json_object_set_new(latency, "loaded", loaded);
     json_object_set_new(link, "latency", latency);
@@ -214,16 +205,12 @@ static json_t *message_json(const struct link_survey *s, uint64_t bytes)
 static void add_messages(json_t *root, json_t *link, const char *path, const struct link_survey *s, bool asked)
 {
     json_t *list = json_array();
-    char where[96];
     for (int i = 0; i < LINK_SIZES && link_sizes[i] <= s->largest_bytes; i++)
         json_array_append_new(list, message_json(s, link_sizes[i]));
     json_object_set_new(link, "messages", list);
-    snprintf(where, sizeof where, "%s.largest_message_bytes", path);
-    if (s->largest_bytes)
-        json_object_set_new(link, "largest_message_bytes", json_integer((json_int_t)s->largest_bytes));
-    else
-        json_unknown(root, link, "largest_message_bytes", where,
-                     asked ? "there was no time for a round of messages" : "not asked for");
+    json_known(root, link, path, "largest_message_bytes",
+               s->largest_bytes ? json_integer((json_int_t)s->largest_bytes) : NULL,
+               asked ? "there was no time for a round of messages" : "not asked for");
 }
 
 /* ---- computing beside the link ---- */
@@ -307,11 +294,10 @@ static void add_interaction(json_t *root, json_t *link, const char *path, const 
         return;
     }
     json_decref(list);
-    snprintf(where, sizeof where, "%s.interaction", path);
-    json_unknown(root, link, "interaction", where,
-                 !asked             ? "not asked for"
-                 : s->largest_bytes ? "there was no time for it"
-                                    : not_reached);
+    json_known(root, link, path, "interaction", NULL,
+               !asked             ? "not asked for"
+               : s->largest_bytes ? "there was no time for it"
+                                  : not_reached);
 }
 
 /* ---- all-reduce ---- */
@@ -343,7 +329,6 @@ static json_t *reduce_json(const struct link_trial *t)
 static void add_allreduce(json_t *root, json_t *link, const char *path, const struct record_link *r,
                           const struct link_survey *s)
 {
-    char where[96];
     json_t *list = json_array();
     for (int i = 0; i < s->n; i++)
         if (s->trial[i].phase == LINK_PHASE_REDUCE)
@@ -353,8 +338,7 @@ static void add_allreduce(json_t *root, json_t *link, const char *path, const st
         return;
     }
     json_decref(list);
-    snprintf(where, sizeof where, "%s.allreduce", path);
-    json_unknown(root, link, "allreduce", where, "not asked for");
+    json_known(root, link, path, "allreduce", NULL, "not asked for");
 }
 
 /* ---- all-reduce beside computing ---- */
@@ -441,8 +425,7 @@ static void add_contention(json_t *root, json_t *link, const char *path, const s
         return;
     }
     json_decref(list);
-    snprintf(where, sizeof where, "%s.contention", path);
-    json_unknown(root, link, "contention", where, asked ? "there was no time for it" : "not asked for");
+    json_known(root, link, path, "contention", NULL, asked ? "there was no time for it" : "not asked for");
 }
 
 /* ---- raw samples ---- */
@@ -498,16 +481,6 @@ static json_t *samples_json(const struct link_survey *s)
 
 /* ---- one way, and both ---- */
 
-static void set_known(json_t *root, json_t *o, const char *path, const char *key, double x)
-{
-    char where[96];
-    snprintf(where, sizeof where, "%s.%s", path, key);
-    if (isfinite(x))
-        json_object_set_new(o, key, json_real(x));
-    else
-        json_unknown(root, o, key, where, not_reached);
-}
-
 /* What a ring gets: each node sends and receives at once, and the slower direction holds the other one up. */
 static double ring_rate(const struct link_survey *s)
 {
@@ -522,8 +495,8 @@ static json_t *way_json(json_t *root, const struct record_link *r, const struct 
     char where[64];
     const char *interface = w->ends_known && *w->first[0].interface ? w->first[0].interface : w->interface;
     json_object_set_new(link, "interface", interface ? output_string(interface) : json_null());
-    set_known(root, link, path, "rate_bytes_per_s", ring_rate(s));
-    set_known(root, link, path, "rtt_s", link_survey_rtt(s));
+    json_known(root, link, path, "rate_bytes_per_s", json_num(ring_rate(s)), not_reached);
+    json_known(root, link, path, "rtt_s", json_num(link_survey_rtt(s)), not_reached);
     for (int end = 0; end < 2; end++) {
         struct link_end at = w->ended ? w->last[end] : w->first[end];
         if (!w->ended)
@@ -580,14 +553,11 @@ static json_t *comparison(json_t *root, const struct record_link *r)
         else if (c[1].x[0] > c[0].x[c[0].n - 1])
             faster = r->way[1].interface;
     }
-    set_known(root, o, "comparison", "rate_ratio", rate[0] / rate[1]);
-    set_known(root, o, "comparison", "rtt_ratio", rtt[0] / rtt[1]);
+    json_known(root, o, "comparison", "rate_ratio", json_num(rate[0] / rate[1]), not_reached);
+    json_known(root, o, "comparison", "rtt_ratio", json_num(rtt[0] / rtt[1]), not_reached);
     json_object_set_new(o, "samples", json_integer((json_int_t)(c[0].n < c[1].n ? c[0].n : c[1].n)));
-    if (faster)
-        json_object_set_new(o, "faster", output_string(faster));
-    else
-        json_unknown(root, o, "faster", "comparison.faster",
-                     c[0].n >= 2 && c[1].n >= 2 ? "the samples of both overlap: no difference seen" : not_reached);
+    json_known(root, o, "comparison", "faster", output_string_if(faster),
+               c[0].n >= 2 && c[1].n >= 2 ? "the samples of both overlap: no difference seen" : not_reached);
     free(c[0].x);
     free(c[1].x);
     return o;
@@ -609,15 +579,9 @@ static void add_head(json_t *root, const struct record_link *r)
         json_array_append_new(command, output_string(r->argv[i]));
     json_object_set_new(root, "command", command);
     json_object_set_new(peer, "name", output_string(r->peer));
-    if (*r->peer_address)
-        json_object_set_new(peer, "address", json_string(r->peer_address));
-    else
-        json_unknown(root, peer, "address", "peer.address", "the peer was not reached");
+    json_known(root, peer, "peer", "address", output_string_if(r->peer_address), "the peer was not reached");
     json_object_set_new(root, "peer", peer);
-    if (*r->local_addr)
-        json_object_set_new(root, "local_addr", json_string(r->local_addr));
-    else
-        json_unknown(root, root, "local_addr", "local_addr", "the peer was not reached");
+    json_known(root, root, "", "local_addr", output_string_if(r->local_addr), "the peer was not reached");
     json_object_set_new(root, "same_host", json_boolean(r->same_host));
     json_object_set_new(root, "world", json_integer(2));
     json_object_set_new(root, "wire", json_string("clear"));

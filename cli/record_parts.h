@@ -11,12 +11,6 @@ extern const char record_no_steps[]; /* the reason for most nulls of a run witho
 
 void record_set(json_t *o, const char *key, json_t *value);
 
-/* A text, or null with a reason. */
-void record_set_text(json_t *root, json_t *o, const char *key, const char *path, const char *text, const char *reason);
-
-/* A real, or null with a reason. */
-void record_set_num(json_t *root, json_t *o, const char *key, const char *path, double x, const char *reason);
-
 /* A column of the samples: n values, each `stride` doubles after the one before. value is NULL if memory is out. */
 struct record_column {
     double *value, *scratch;

@@ -23,22 +23,6 @@ static double number_at(const json_t *o, const char *a, const char *b)
 
 /* ---- nodes ---- */
 
-static void put_summary(json_t *root, json_t *o, const char *node, const char *key, struct summary s,
-                        const char *reason)
-{
-    char path[96];
-    if (!isfinite(s.median))
-        s.n = 0;
-    record_set(o, key, json_summary(s));
-    if (s.n)
-        return;
-    json_t *reasons = json_object_get(root, "reasons");
-    if (!reasons)
-        record_set(root, "reasons", reasons = json_object());
-    snprintf(path, sizeof path, "%s.%s", node, key);
-    record_set(reasons, path, json_string(reason));
-}
-
 /* What the step did on this rank: work is all that was no waiting for communication. */
 static int add_work(json_t *root, json_t *o, const char *node, const struct run *run)
 {
@@ -51,36 +35,34 @@ static int add_work(json_t *root, json_t *o, const char *node, const struct run 
     json_t *summary = json_object();
     char path[64];
     snprintf(path, sizeof path, "%s.summary", node);
-    put_summary(root, summary, path, "step_s", record_strided(&c, n ? &s->step_s : NULL, stride, n), record_no_steps);
+    json_known_summary(root, summary, path, "step_s", record_strided(&c, n ? &s->step_s : NULL, stride, n),
+                       record_no_steps);
     for (int i = 0; i < n; i++)
         c.value[i] = s[i].step_s - s[i].exposed_s;
-    put_summary(root, summary, path, "compute_s", record_column_summary(&c, n), record_no_steps);
-    put_summary(root, summary, path, "exposed_s", record_strided(&c, n ? &s->exposed_s : NULL, stride, n),
-                record_no_steps);
-    put_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n),
-                n && run->why_opaque ? run->why_opaque : record_no_steps);
-    put_summary(root, summary, path, "seal_s", record_strided(&c, n ? &s->seal_s : NULL, stride, n),
-                n && run->why_opaque ? run->why_opaque : record_no_steps);
+    json_known_summary(root, summary, path, "compute_s", record_column_summary(&c, n), record_no_steps);
+    json_known_summary(root, summary, path, "exposed_s", record_strided(&c, n ? &s->exposed_s : NULL, stride, n),
+                       record_no_steps);
+    json_known_summary(root, summary, path, "wait_s", record_strided(&c, n ? &s->wait_s : NULL, stride, n),
+                       n && run->why_opaque ? run->why_opaque : record_no_steps);
+    json_known_summary(root, summary, path, "seal_s", record_strided(&c, n ? &s->seal_s : NULL, stride, n),
+                       n && run->why_opaque ? run->why_opaque : record_no_steps);
     record_set(o, "summary", summary);
     for (int i = 0; i < run->alone_n; i++)
         c.value[i] = run->alone_s[i];
     struct summary alone = record_column_summary(&c, run->alone_n);
     const char *why = run->options.baseline ? "the run ended before it" : "no baseline was asked for (--no-baseline)";
-    put_summary(root, o, node, "alone_step_s", alone, run->options.steps == 0 ? record_no_steps : why);
+    json_known_summary(root, o, node, "alone_step_s", alone, run->options.steps == 0 ? record_no_steps : why);
     double tokens = (double)run->net.B * run->net.T * run->options.accum;
-    snprintf(path, sizeof path, "%s.alone_tokens_per_s", node);
-    record_set_num(root, o, "alone_tokens_per_s", path, tokens / alone.median,
-                   run->options.steps == 0 ? record_no_steps : why);
+    json_known(root, o, node, "alone_tokens_per_s", json_num(tokens / alone.median),
+               run->options.steps == 0 ? record_no_steps : why);
     free(c.value);
     return 0;
 }
 
 static void add_cpus(json_t *root, json_t *o, const char *node, const struct record *r)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s.cpus", node);
     if (r->cpus_n == 0) {
-        json_unknown(root, o, "cpus", path, r->cpus_reason ? r->cpus_reason : "threads are not bound");
+        json_known(root, o, node, "cpus", NULL, r->cpus_reason ? r->cpus_reason : "threads are not bound");
         return;
     }
     json_t *list = json_array();
@@ -89,25 +71,23 @@ static void add_cpus(json_t *root, json_t *o, const char *node, const struct rec
     record_set(o, "cpus", list);
 }
 
-static void put_held(json_t *root, json_t *o, const char *node, const char *member, const char *key, int64_t value,
-                     bool reached)
+static void put_held(json_t *root, json_t *o, const char *path, const char *key, int64_t value, bool reached)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s.%s.%s", node, member, key);
-    if (reached && value >= 0)
-        record_set(o, key, json_integer((json_int_t)value));
-    else
-        json_unknown(root, o, key, path, reached ? "the kernel does not say" : "the run ended before it");
+    json_known(root, o, path, key, reached && value >= 0 ? json_integer((json_int_t)value) : NULL,
+               reached ? "the kernel does not say" : "the run ended before it");
 }
 
 /* What the process held before the first and after the last timed step. */
 static void add_footprint(json_t *root, json_t *o, const char *node, const struct run *run)
 {
     json_t *memory = json_object(), *fds = json_object();
-    put_held(root, memory, node, "memory", "start_bytes", run->before.rss_bytes, run->timed);
-    put_held(root, memory, node, "memory", "end_bytes", run->after.rss_bytes, run->timed);
-    put_held(root, fds, node, "fds", "start", run->before.fds, run->timed);
-    put_held(root, fds, node, "fds", "end", run->after.fds, run->timed);
+    char path[64];
+    snprintf(path, sizeof path, "%s.memory", node);
+    put_held(root, memory, path, "start_bytes", run->before.rss_bytes, run->timed);
+    put_held(root, memory, path, "end_bytes", run->after.rss_bytes, run->timed);
+    snprintf(path, sizeof path, "%s.fds", node);
+    put_held(root, fds, path, "start", run->before.fds, run->timed);
+    put_held(root, fds, path, "end", run->after.fds, run->timed);
     record_set(o, "memory", memory);
     record_set(o, "fds", fds);
 }
@@ -119,20 +99,15 @@ static json_t *node_json(json_t *root, const struct record *r)
     int rank = run->options.rank;
     bool several = run->options.world > 1;
     json_t *o = json_object();
-    char node[32], path[64], name[128];
+    char node[32], name[128];
     snprintf(node, sizeof node, "nodes[%d]", rank);
     snprintf(name, sizeof name, r->here > 1 && r->node ? "%.80s#%d" : "%.80s", r->node ? r->node : "", rank);
-    snprintf(path, sizeof path, "%s.name", node);
-    record_set_text(root, o, "name", path, name, "the host has no name");
-    snprintf(path, sizeof path, "%s.cpu", node);
-    record_set_text(root, o, "cpu", path, r->cpu, "the processor does not say its name");
+    json_known(root, o, node, "name", output_string_if(name), "the host has no name");
+    json_known(root, o, node, "cpu", output_string_if(r->cpu), "the processor does not say its name");
     record_set(o, "threads", json_integer(run->options.threads));
-    snprintf(path, sizeof path, "%s.threads_reason", node);
-    record_set_text(root, o, "threads_reason", path, r->threads_reason, "unknown");
-    snprintf(path, sizeof path, "%s.blas_kernel", node);
-    record_set_text(root, o, "blas_kernel", path, r->blas_kernel, "OpenBLAS does not say");
-    snprintf(path, sizeof path, "%s.kernels", node);
-    record_set_text(root, o, "kernels", path, run->net.k ? run->net.k->name : NULL, "no step was run");
+    json_known(root, o, node, "threads_reason", output_string_if(r->threads_reason), "unknown");
+    json_known(root, o, node, "blas_kernel", output_string_if(r->blas_kernel), "OpenBLAS does not say");
+    json_known(root, o, node, "kernels", output_string_if(run->net.k ? run->net.k->name : NULL), "no step was run");
     add_footprint(root, o, node, run);
     record_add_health(root, o, r, rank);
     if (!several)
@@ -140,8 +115,8 @@ static json_t *node_json(json_t *root, const struct record *r)
     record_set(o, "rank", json_integer(rank));
     add_cpus(root, o, node, r);
     record_set(o, "batch", json_integer(run->net.B));
-    snprintf(path, sizeof path, "%s.product_rate_flops_per_s", node);
-    record_set_num(root, o, "product_rate_flops_per_s", path, r->rate.flops_per_s, "memory is too short to measure it");
+    json_known(root, o, node, "product_rate_flops_per_s", json_num(r->rate.flops_per_s),
+               "memory is too short to measure it");
     record_set(o, "peak_bytes", json_integer((json_int_t)run->peak_rss_bytes));
     if (add_work(root, o, node, run) == 0)
         return o;
@@ -174,10 +149,10 @@ static void add_reported(json_t *root, json_t *nodes, const json_t *report, int 
         return;
     }
     char path[32];
-    snprintf(path, sizeof path, "nodes[%d].summary", rank);
+    snprintf(path, sizeof path, "nodes[%d]", rank);
     json_t *o = json_object();
     record_set(o, "rank", json_integer(rank));
-    json_unknown(root, o, "summary", path, "the rank ended before it could tell");
+    json_known(root, o, path, "summary", NULL, "the rank ended before it could tell");
     json_array_append_new(nodes, o);
 }
 
@@ -189,20 +164,21 @@ static void add_clock(json_t *root, json_t *node, int rank, const struct clock_o
     const struct clock_reading *first = !clock ? NULL : clock->before.known ? &clock->before : &clock->after;
     bool known = !first || first->known, drifts = clock && clock_offset_drift(clock, &drift, &drift_error);
     const char *why = "its clock was not compared with rank 0's", *once = "the clocks were compared only once";
-    snprintf(path, sizeof path, "nodes[%d].clock", rank);
-    record_set_text(root, node, "clock", path, !known ? NULL : first ? "measured" : rank ? "shared" : "reference", why);
-    snprintf(path, sizeof path, "nodes[%d].clock_offset_s", rank);
-    record_set_num(root, node, "clock_offset_s", path, !known ? NAN : first ? first->offset_ns * 1e-9 : 0, why);
-    snprintf(path, sizeof path, "nodes[%d].clock_offset_error_s", rank);
-    record_set_num(root, node, "clock_offset_error_s", path,
-                   !known  ? NAN
-                   : first ? clock_offset_error_ns(clock) * 1e-9
-                           : 0,
-                   why);
-    snprintf(path, sizeof path, "nodes[%d].clock_drift", rank);
-    record_set_num(root, node, "clock_drift", path, first ? drift : 0, known ? once : why);
-    snprintf(path, sizeof path, "nodes[%d].clock_drift_error", rank);
-    record_set_num(root, node, "clock_drift_error", path, first ? drift_error : 0, known ? once : why);
+    snprintf(path, sizeof path, "nodes[%d]", rank);
+    json_known(root, node, path, "clock",
+               output_string_if(!known  ? NULL
+                                : first ? "measured"
+                                : rank  ? "shared"
+                                        : "reference"),
+               why);
+    json_known(root, node, path, "clock_offset_s", json_num(!known ? NAN : first ? first->offset_ns * 1e-9 : 0), why);
+    json_known(root, node, path, "clock_offset_error_s",
+               json_num(!known  ? NAN
+                        : first ? clock_offset_error_ns(clock) * 1e-9
+                                : 0),
+               why);
+    json_known(root, node, path, "clock_drift", json_num(first ? drift : 0), known ? once : why);
+    json_known(root, node, path, "clock_drift_error", json_num(first ? drift_error : 0), known ? once : why);
     if (drifts)
         record_set(node, "clock_at_ns", json_integer((json_int_t)first->at_ns));
 }
@@ -311,45 +287,39 @@ static int add_communication(json_t *root, const struct record *r)
     size_t stride = sizeof *s / sizeof(double);
     json_t *o = json_object();
     record_set(o, "rank", json_integer(p->rank));
-    record_set_text(root, o, "transport", "communication.transport", run->transport, "the run ended before it");
+    json_known(root, o, "communication", "transport", output_string_if(run->transport), "the run ended before it");
     record_set(o, "schedule", json_string(p->schedule == SCHEDULE_SPLIT ? "split" : "ddp"));
-    record_set_num(root, o, "bucket_mb", "communication.bucket_mb", p->bucket_mib > 0 ? p->bucket_mib : NAN,
-                   "PyTorch's default: 1 MiB for the first bucket, 25 MiB for the others");
-    record_set_num(root, o, "total_s", "communication.total_s",
-                   record_strided(&c, n ? &s->communication_s : NULL, stride, n).median, record_no_steps);
-    record_set_num(root, o, "exposed_s", "communication.exposed_s",
-                   record_strided(&c, n ? &s->exposed_s : NULL, stride, n).median, record_no_steps);
+    json_known(root, o, "communication", "bucket_mb", json_num(p->bucket_mib > 0 ? p->bucket_mib : NAN),
+               "PyTorch's default: 1 MiB for the first bucket, 25 MiB for the others");
+    json_known(root, o, "communication", "total_s",
+               json_num(record_strided(&c, n ? &s->communication_s : NULL, stride, n).median), record_no_steps);
+    json_known(root, o, "communication", "exposed_s",
+               json_num(record_strided(&c, n ? &s->exposed_s : NULL, stride, n).median), record_no_steps);
     for (int i = 0; i < n; i++)
         c.value[i] = fmax(0, s[i].communication_s - s[i].exposed_s);
-    record_set_num(root, o, "hidden_s", "communication.hidden_s", record_column_summary(&c, n).median, record_no_steps);
-    record_set_num(root, o, "cpu_s", "communication.cpu_s", record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median,
-                   n && run->why_opaque ? run->why_opaque : record_no_steps);
-    record_set_num(
-        root, o, "slice_s", "communication.slice_s", run->slice_ns ? (double)run->slice_ns * 1e-9 : NAN,
+    json_known(root, o, "communication", "hidden_s", json_num(record_column_summary(&c, n).median), record_no_steps);
+    json_known(root, o, "communication", "cpu_s", json_num(record_strided(&c, n ? &s->cpu_s : NULL, stride, n).median),
+               n && run->why_opaque ? run->why_opaque : record_no_steps);
+    json_known(
+        root, o, "communication", "slice_s", json_num(run->slice_ns ? (double)run->slice_ns * 1e-9 : NAN),
         n ? "the kernel does not tell slices of threads (Linux does from 6.12 on), or schedules this one otherwise"
           : record_no_steps);
-    record_set_text(root, o, "congestion_control", "communication.congestion_control",
-                    run->congestion[0] ? run->congestion : NULL,
-                    "gradients did not travel over a TCP connection of this program's own");
+    json_known(root, o, "communication", "congestion_control", output_string_if(run->congestion),
+               "gradients did not travel over a TCP connection of this program's own");
     record_set(o, "optimizer_per_bucket", json_boolean(p->update == RUN_UPDATE_BUCKET));
-    record_set_num(root, o, "hidden_optimizer_s", "communication.hidden_optimizer_s",
-                   record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median, record_no_steps);
+    json_known(root, o, "communication", "hidden_optimizer_s",
+               json_num(record_strided(&c, n ? &s->hidden_update_s : NULL, stride, n).median), record_no_steps);
     const char *untold = n && run->why_opaque ? run->why_opaque : record_no_steps;
-    record_set_num(root, o, "seal_s", "communication.seal_s",
-                   record_strided(&c, n ? &s->seal_s : NULL, stride, n).median, untold);
+    json_known(root, o, "communication", "seal_s",
+               json_num(record_strided(&c, n ? &s->seal_s : NULL, stride, n).median), untold);
     double payload = record_strided(&c, n ? &s->payload_bytes : NULL, stride, n).median;
-    if (isfinite(payload))
-        record_set(o, "payload_bytes_per_step", json_integer((json_int_t)payload));
-    else
-        json_unknown(root, o, "payload_bytes_per_step", "communication.payload_bytes_per_step", untold);
+    json_known(root, o, "communication", "payload_bytes_per_step",
+               isfinite(payload) ? json_integer((json_int_t)payload) : NULL, untold);
     double bytes = record_strided(&c, n ? &s->sent_bytes : NULL, stride, n).median;
-    if (isfinite(bytes))
-        record_set(o, "bytes_per_step", json_integer((json_int_t)bytes));
-    else
-        json_unknown(root, o, "bytes_per_step", "communication.bytes_per_step",
-                     !n                ? record_no_steps
-                     : run->why_opaque ? "gradients take connections that are not this program's"
-                                       : "the kernel does not count them");
+    json_known(root, o, "communication", "bytes_per_step", isfinite(bytes) ? json_integer((json_int_t)bytes) : NULL,
+               !n                ? record_no_steps
+               : run->why_opaque ? "gradients take connections that are not this program's"
+                                 : "the kernel does not count them");
     add_buckets(root, o, run, &c, n);
     record_add_arithmetic(root, o, run, n);
     add_straggler(root, o);
@@ -381,13 +351,13 @@ static void add_speedup(json_t *root, const struct record *r)
                       : !r->run->options.baseline ? "no baseline was asked for (--no-baseline)"
                                                   : "not every rank was timed alone";
     node = json_array_get(nodes, fastest);
-    record_set_num(root, o, "measured", "speedup.measured", known ? rate / best : NAN, why);
-    record_set_num(root, o, "scaling", "speedup.scaling", known ? rate / best / r->run->options.world : NAN, why);
-    record_set_text(root, o, "baseline_node", "speedup.baseline_node",
-                    known ? json_string_value(json_object_get(node, "name")) : NULL, why);
-    record_set_num(root, o, "baseline_step_s", "speedup.baseline_step_s",
-                   known ? number_at(node, "alone_step_s", "median") : NAN, why);
-    record_set_num(root, o, "vs_this_node", "speedup.vs_this_node", known ? rate / own : NAN, why);
+    json_known(root, o, "speedup", "measured", json_num(known ? rate / best : NAN), why);
+    json_known(root, o, "speedup", "scaling", json_num(known ? rate / best / r->run->options.world : NAN), why);
+    json_known(root, o, "speedup", "baseline_node",
+               output_string_if(known ? json_string_value(json_object_get(node, "name")) : NULL), why);
+    json_known(root, o, "speedup", "baseline_step_s", json_num(known ? number_at(node, "alone_step_s", "median") : NAN),
+               why);
+    json_known(root, o, "speedup", "vs_this_node", json_num(known ? rate / own : NAN), why);
     record_set(root, "speedup", o);
 }
 
@@ -404,14 +374,14 @@ static void add_emulated(json_t *root, const struct record *r)
     json_t *o = json_object();
     record_set(o, "option", output_string(r->emulated));
     record_set(o, "link", json_string(emulate_describe(text, sizeof text, m)));
-    record_set_num(root, o, "rate_bytes_per_s", "emulated.rate_bytes_per_s",
-                   m->rate_bytes_per_s > 0 ? m->rate_bytes_per_s : NAN, "no rate was asked for");
+    json_known(root, o, "emulated", "rate_bytes_per_s", json_num(m->rate_bytes_per_s > 0 ? m->rate_bytes_per_s : NAN),
+               "no rate was asked for");
     record_set(o, "rtt_s", json_real(m->rtt_s));
     record_set(o, "jitter_s", json_real(m->jitter_s));
     record_set(o, "half_duplex", json_boolean(m->half_duplex));
     record_set(o, "pacer_cpu_s", json_real(cost->cpu_s));
-    record_set_num(root, o, "short_share", "emulated.short_share", cost->short_s / (cost->busy_s + cost->short_s),
-                   "nothing was paced by a rate");
+    json_known(root, o, "emulated", "short_share", json_num(cost->short_s / (cost->busy_s + cost->short_s)),
+               "nothing was paced by a rate");
     record_set(root, "emulated", o);
 }
 
@@ -421,22 +391,22 @@ static void add_way(json_t *root, const struct record *r)
     enum backend_kind kind = r->backend ? r->backend->kind : BACKEND_RING;
     const char *wire = r->wire && *r->wire ? r->wire : NULL;
     const char *mpi = "MPI chooses the way and does not tell";
-    record_set_text(root, root, "local_addr", "local_addr", r->local_addr,
-                    kind == BACKEND_LAUNCHED ? mpi : "no other rank was reached");
+    json_known(root, root, "", "local_addr", output_string_if(r->local_addr),
+               kind == BACKEND_LAUNCHED ? mpi : "no other rank was reached");
     if (kind == BACKEND_LAUNCHED)
         json_unknown(root, root, "wire", "wire", mpi);
     else
-        record_set_text(root, root, "wire", "wire", wire, "no other rank was reached");
+        json_known(root, root, "", "wire", output_string_if(wire), "no other rank was reached");
     if (kind == BACKEND_LAUNCHED)
         json_unknown(root, root, "integrity", "integrity", mpi);
     else if (kind == BACKEND_BESIDE)
         json_unknown(root, root, "integrity", "integrity", "gloo checks nothing beyond what TCP does");
     else
-        record_set_text(root, root, "integrity", "integrity",
-                        !wire                   ? NULL
-                        : strcmp(wire, "clear") ? "aead"
-                                                : "crc32c",
-                        "no other rank was reached");
+        json_known(root, root, "", "integrity",
+                   output_string_if(!wire                   ? NULL
+                                    : strcmp(wire, "clear") ? "aead"
+                                                            : "crc32c"),
+                   "no other rank was reached");
 }
 
 int record_add_ranks(json_t *root, const struct record *r)

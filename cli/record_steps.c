@@ -126,24 +126,9 @@ static void add_stalls(json_t *root, const struct run *run)
     record_set(root, "stalls", list);
 }
 
-static void add_summary_or(json_t *root, json_t *o, const char *key, struct summary s, const char *reason)
-{
-    char path[64];
-    if (!isfinite(s.median))
-        s.n = 0;
-    record_set(o, key, json_summary(s));
-    snprintf(path, sizeof path, "summary.%s", key);
-    if (s.n)
-        return;
-    json_t *reasons = json_object_get(root, "reasons");
-    if (!reasons)
-        record_set(root, "reasons", reasons = json_object());
-    record_set(reasons, path, json_string(reason));
-}
-
 static void add_summary(json_t *root, json_t *o, const char *key, struct summary s)
 {
-    add_summary_or(root, o, key, s, record_no_steps);
+    json_known_summary(root, o, "summary", key, s, record_no_steps);
 }
 
 static void add_summaries(json_t *root, const struct record *r, const struct record_column *c, int n)
@@ -161,8 +146,8 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     if (run->options.world > 1) {
         add_summary(root, o, "exposed_s", record_strided(c, n ? &s->exposed_s : NULL, stride, n));
         add_summary(root, o, "communication_s", record_strided(c, n ? &s->communication_s : NULL, stride, n));
-        add_summary_or(root, o, "wait_s", record_strided(c, n ? &s->wait_s : NULL, stride, n),
-                       n && run->why_opaque ? run->why_opaque : record_no_steps);
+        json_known_summary(root, o, "summary", "wait_s", record_strided(c, n ? &s->wait_s : NULL, stride, n),
+                           n && run->why_opaque ? run->why_opaque : record_no_steps);
     }
     double tokens = (double)record_tokens_per_step(run);
     for (int i = 0; i < n; i++)
@@ -174,11 +159,11 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     struct summary rate = record_column_summary(c, n);
     add_summary(root, o, "flops_per_s", rate);
     double own = (double)run->net.B / run->batch_all;
-    record_set_num(root, o, "share_of_product_rate", "summary.share_of_product_rate",
-                   run->options.replay ? NAN : own * rate.median / r->rate.flops_per_s,
-                   !n                    ? record_no_steps
-                   : run->options.replay ? replayed
-                                         : "the product rate was not measured");
+    json_known(root, o, "summary", "share_of_product_rate",
+               json_num(run->options.replay ? NAN : own * rate.median / r->rate.flops_per_s),
+               !n                    ? record_no_steps
+               : run->options.replay ? replayed
+                                     : "the product rate was not measured");
     record_set(root, "summary", o);
 
     struct record_halves h = record_halves(run);
@@ -189,8 +174,8 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
         json_unknown(root, root, "unsteady", "unsteady", few);
     add_stalls(root, run);
     json_t *halves = json_object();
-    record_set_num(root, halves, "first_step_s", "halves.first_step_s", h.first_s, few);
-    record_set_num(root, halves, "second_step_s", "halves.second_step_s", h.second_s, few);
+    json_known(root, halves, "halves", "first_step_s", json_num(h.first_s), few);
+    json_known(root, halves, "halves", "second_step_s", json_num(h.second_s), few);
     record_set(root, "halves", halves);
 }
 
@@ -199,10 +184,10 @@ static void add_loss(json_t *root, const struct run *run)
     json_t *o = json_object();
     float first = run->n ? run->sample[0].loss : NAN, last = run->n ? run->sample[run->n - 1].loss : NAN;
     const char *why = !run->n ? record_no_steps : run->options.replay ? replayed : "the loss is not finite";
-    record_set_num(root, o, "first", "loss.first", record_decimal(first), why);
-    record_set_num(root, o, "last", "loss.last", record_decimal(last), why);
-    record_set_num(root, o, "validation", "loss.validation", run->options.eval_batches ? run->eval_loss : NAN,
-                   run->options.eval_batches ? "validation was not reached" : "no validation asked for (--eval)");
+    json_known(root, o, "loss", "first", json_num(record_decimal(first)), why);
+    json_known(root, o, "loss", "last", json_num(record_decimal(last)), why);
+    json_known(root, o, "loss", "validation", json_num(run->options.eval_batches ? run->eval_loss : NAN),
+               run->options.eval_batches ? "validation was not reached" : "no validation asked for (--eval)");
     record_set(root, "loss", o);
 }
 
@@ -229,9 +214,9 @@ void record_add_samples(json_t *root, const struct record *r)
         record_set(o, "backward_s", json_num(s->backward_s));
         record_set(o, "optimizer_s", json_num(s->optimizer_s));
         record_set(o, "data_s", json_num(s->data_s));
-        snprintf(path, sizeof path, "samples[%d].loss", i);
-        record_set_num(root, o, "loss", path, record_decimal(s->loss),
-                       run->options.replay ? replayed : "the loss is not finite");
+        snprintf(path, sizeof path, "samples[%d]", i);
+        json_known(root, o, path, "loss", json_num(record_decimal(s->loss)),
+                   run->options.replay ? replayed : "the loss is not finite");
         record_set(o, "minor_faults", json_integer(s->minor_faults));
         if (run->options.world > 1) {
             record_set(o, "exposed_s", json_num(s->exposed_s));
@@ -377,9 +362,9 @@ static void add_stamps(json_t *root, const struct run *run, double step_s)
 {
     json_t *o = json_object();
     record_set(o, "count", json_integer(run->stamps_per_step));
-    record_set_num(root, o, "cost_ns", "stamps.cost_ns", run->n ? run->stamp_cost_ns : NAN, record_no_steps);
-    record_set_num(root, o, "share_of_step", "stamps.share_of_step",
-                   run->stamps_per_step * run->stamp_cost_ns * 1e-9 / step_s, record_no_steps);
+    json_known(root, o, "stamps", "cost_ns", json_num(run->n ? run->stamp_cost_ns : NAN), record_no_steps);
+    json_known(root, o, "stamps", "share_of_step", json_num(run->stamps_per_step * run->stamp_cost_ns * 1e-9 / step_s),
+               record_no_steps);
     record_set(root, "stamps", o);
 }
 
@@ -395,10 +380,10 @@ static void add_floor(json_t *root, const struct run *run, const struct record_c
         c->value[i] = run->floor_s[i];
     struct summary s = record_column_summary(c, n);
     json_t *o = json_object();
-    record_set_num(root, o, "step_s", "floor.step_s", s.median, why);
-    record_set_num(root, o, "mad", "floor.mad", s.mad, why);
+    json_known(root, o, "floor", "step_s", json_num(s.median), why);
+    json_known(root, o, "floor", "mad", json_num(s.mad), why);
     record_set(o, "n", json_integer(n));
-    record_set_num(root, o, "ratio", "floor.ratio", step_s / s.median, n ? record_no_steps : why);
+    json_known(root, o, "floor", "ratio", json_num(step_s / s.median), n ? record_no_steps : why);
     record_set(root, "floor", o);
 }
 

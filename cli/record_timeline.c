@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/output.h"
 #include "cli/record_parts.h"
 
 static const char *const kinds[] = {[TIMELINE_FORWARD] = "forward",
@@ -182,9 +183,9 @@ static void add_holds_up(json_t *root, const struct grid *g)
                 c.value[n++] = held_s;
         }
         json_t *node = json_array_get(json_object_get(root, "nodes"), (size_t)r);
-        snprintf(path, sizeof path, "nodes[%d].holds_up_s", r);
-        record_set_num(root, node, "holds_up_s", path, c.value ? record_column_summary(&c, n).median : NAN,
-                       "no step is known from all ranks");
+        snprintf(path, sizeof path, "nodes[%d]", r);
+        json_known(root, node, path, "holds_up_s", json_num(c.value ? record_column_summary(&c, n).median : NAN),
+                   "no step is known from all ranks");
     }
     free(c.value);
 }
@@ -219,7 +220,7 @@ int record_add_timeline(json_t *root, const struct record *r)
     snprintf(kept, sizeof kept,
              "the first %d, the last %d, and of those between every one whose number is %d + a multiple of %d",
              run->timeline.ends, run->timeline.ends, run->timeline.ends, run->timeline.stride);
-    record_set_text(root, o, "kept", "timeline.kept", run->timeline.n ? kept : NULL, record_no_steps);
+    json_known(root, o, "timeline", "kept", output_string_if(run->timeline.n ? kept : NULL), record_no_steps);
     record_set(o, "ranks", ranks);
     record_set(root, "timeline", o);
     for (int rank = 1; rank < world; rank++) {

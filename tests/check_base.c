@@ -425,6 +425,27 @@ START_TEST(json_unknown_gives_its_reason)
 }
 END_TEST
 
+/* A value, no value, and a null; of an object and of the document itself. A summary of nothing keeps its members. */
+START_TEST(json_known_is_a_value_or_null_with_a_reason)
+{
+    json_t *root = json_object(), *cpu = json_object();
+    json_object_set_new(root, "cpu", cpu);
+    json_known(root, cpu, "cpu", "cores", json_integer(4), "not counted");
+    json_known(root, cpu, "cpu", "name", NULL, "it does not say");
+    json_known(root, cpu, "cpu", "hz", json_num(NAN), "no cpufreq");
+    json_known(root, root, "", "watts", NULL, "no RAPL");
+    json_known_summary(root, cpu, "cpu", "load", (struct summary){.median = 0.5, .mad = 0, .n = 3}, "not read");
+    json_known_summary(root, cpu, "cpu", "heat", (struct summary){.median = NAN, .mad = NAN, .n = 3}, "no sensor");
+    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    ck_assert_str_eq(text, "{\"cpu\":{\"cores\":4,\"heat\":{\"mad\":null,\"median\":null,\"n\":0},\"hz\":null,"
+                           "\"load\":{\"mad\":0.0,\"median\":0.5,\"n\":3},\"name\":null},"
+                           "\"reasons\":{\"cpu.heat\":\"no sensor\",\"cpu.hz\":\"no cpufreq\","
+                           "\"cpu.name\":\"it does not say\",\"watts\":\"no RAPL\"},\"watts\":null}");
+    free(text);
+    json_decref(root);
+}
+END_TEST
+
 START_TEST(clock_measures_a_nap)
 {
     const struct timespec nap = {.tv_nsec = 20000000};
@@ -490,6 +511,7 @@ int main(void)
     tcase_add_test(t, json_numbers_that_are_none_are_null);
     tcase_add_test(t, json_summaries);
     tcase_add_test(t, json_unknown_gives_its_reason);
+    tcase_add_test(t, json_known_is_a_value_or_null_with_a_reason);
     tcase_add_test(t, clock_measures_a_nap);
     tcase_add_test(t, clock_utc_is_iso_8601);
     suite_add_tcase(suite, t);
