@@ -149,15 +149,6 @@ static int check_ways(struct request *r, struct err *e)
     return 0;
 }
 
-/* A place that takes no result is told before the measurement and not only after it. */
-static void doubt_folder(struct request *r)
-{
-    char folder[PATH_MAX];
-    struct err e;
-    if (store_folder(folder, sizeof folder, r->options.results_dir, &e))
-        notes_add(&r->notes, "the result will be shown but not saved: %.240s", e.text);
-}
-
 /* Only then does it matter which kernel OpenBLAS runs. */
 static bool computes(const struct request *r)
 {
@@ -176,49 +167,25 @@ static int prepare(struct request *r, const char *peer, struct err *e)
         return -1;
     probe_unbind_self(&r->probe); /* OpenMP may have tied this thread down; it is the one that communicates */
     link_load_init(&r->load, &r->probe, &r->notes);
-    doubt_folder(r);
-    return node_open(&r->node, o, e);
+    store_doubt(&r->notes, o->results_dir);
+    return node_open(&r->node, r->in->program, o, e);
 }
 
 /* ---- one session ---- */
 
-static void warn(void *ctx, const char *text)
-{
-    const struct request *r = ctx;
-    output_say("%s: warning: %s", r->in->program, text);
-}
-
-static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
-{
-    struct request *r = ctx;
-    return node_ask_code(&r->node, peer, code);
-}
-
 static int connect_way(struct request *r, int way, struct err *e)
 {
-    const struct options *o = &r->options;
-    struct session_options options = {.peers = &r->peers,
-                                      .store = &r->node.store,
-                                      .interface = r->way[way].interface,
-                                      .file_key = r->node.has_key ? r->node.key : NULL,
-                                      .own_name = r->node.name,
-                                      .version = PACKAGE_VERSION,
-                                      .plan = work_link_plan(),
-                                      .peer_timeout_s = o->peer_timeout_s,
-                                      .this_host = o->test_this_host,
-                                      .stop_fd = r->node.stop_fd,
-                                      .ask_code = ask,
-                                      .warn = warn,
-                                      .ctx = r};
+    struct session_options call = node_call(&r->node, &r->options);
+    call.peers = &r->peers;
+    call.interface = r->way[way].interface;
+    call.plan = work_link_plan();
     if (*r->address[way])
         strcpy(r->peers.peer[0].host, r->address[way]);
-    int result = session_connect(&r->session, &options, e);
-    json_decref(options.plan);
+    int result = node_connect(&r->session, &call, e);
+    json_decref(call.plan);
     if (result)
         return -1;
     r->open = true;
-    if (r->session.peers[0].paired)
-        output_say("paired with %s: no code is asked for from now on", r->session.peers[0].name);
     strcpy(r->peer_address, r->session.peers[0].address);
     strcpy(r->local_addr, r->session.local_addr);
     r->same_host = r->session.same_host;

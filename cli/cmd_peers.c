@@ -13,7 +13,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/work.h"
-#include "config.h"
 
 struct request { /* one use of the command */
     const struct invocation *in;
@@ -123,18 +122,6 @@ static int forget(struct request *r)
 
 /* ---- check ---- */
 
-static void warn(void *ctx, const char *text)
-{
-    const struct request *r = ctx;
-    output_say("%s: warning: %s", r->in->program, text);
-}
-
-static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
-{
-    struct request *r = ctx;
-    return node_ask_code(&r->node, peer, code);
-}
-
 static char *check_text(const struct session *s, double barrier_s)
 {
     char *text = NULL;
@@ -174,26 +161,13 @@ static int check(struct request *r)
     struct err e;
     double barrier_s = NAN;
     const struct options *o = &r->options;
-    struct session_options options = {.peers = &peers,
-                                      .store = &r->node.store,
-                                      .interface = o->iface,
-                                      .file_key = r->node.has_key ? r->node.key : NULL,
-                                      .own_name = r->node.name,
-                                      .version = PACKAGE_VERSION,
-                                      .peer_timeout_s = o->peer_timeout_s,
-                                      .this_host = o->test_this_host,
-                                      .stop_fd = r->node.stop_fd,
-                                      .ask_code = ask,
-                                      .warn = warn,
-                                      .ctx = r};
+    struct session_options call = node_call(&r->node, o);
     int result = peer_list_parse(&peers, r->operand, o->test_this_host, &e), code;
-    options.plan = work_check_plan(o->encrypt);
+    call.peers = &peers;
+    call.plan = work_check_plan(o->encrypt);
     if (result == 0)
-        result = session_connect(&session, &options, &e);
-    json_decref(options.plan);
-    for (int i = 0; i < session.peers_n; i++)
-        if (session.peers[i].paired)
-            output_say("paired with %s: no code is asked for from now on", session.peers[i].name);
+        result = node_connect(&session, &call, &e);
+    json_decref(call.plan);
     if (result == 0)
         result = work_check_call(&session, o->seconds, &barrier_s, &e);
     if (result)
@@ -253,7 +227,7 @@ int cmd_peers(const struct invocation *in)
                            "  peers list                   who they are\n"
                            "  peers check NAME[,NAME...]   reach them, pairing if need be, and try a run's sockets\n"
                            "  peers forget NAME            drop a key\n");
-    if (node_open(&r.node, &r.options, &e)) {
+    if (node_open(&r.node, in->program, &r.options, &e)) {
         node_close(&r.node);
         return output_fail(in, &e);
     }

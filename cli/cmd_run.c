@@ -277,15 +277,6 @@ static void predict_first(struct job *s)
     tell_prediction(s);
 }
 
-/* A place that takes no result is told before the run and not only after it. */
-static void doubt_folder(struct job *s)
-{
-    char folder[PATH_MAX];
-    struct err e = {0};
-    if (store_folder(folder, sizeof folder, s->options.results_dir, &e))
-        notes_add(&s->notes, "the result will be shown but not saved: %.240s", e.text);
-}
-
 /* OpenBLAS's kernel. May start the program again. */
 static int settle_kernel(struct job *s, struct err *e)
 {
@@ -343,7 +334,7 @@ static int prepare(struct job *s, struct err *e)
     s->rate = gemm_measure(o->threads, RATE_SECONDS);
     if (o->rank > 0)
         return 0;
-    doubt_folder(s);
+    store_doubt(&s->notes, s->options.results_dir);
     tell_plan(s);
     tell(s);
     return 0;

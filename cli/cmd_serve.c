@@ -193,7 +193,7 @@ int cmd_serve(const struct invocation *in)
         return output_help(in, &s.options, OPTIONS_SERVE,
                            "Waits for another node and works with it, again and again. The first time a code is shown "
                            "here and typed there.\n");
-    int result = node_open(&s.node, &s.options, &e);
+    int result = node_open(&s.node, in->program, &s.options, &e);
     if (result == 0)
         result = serve(&s, &e);
     serve_close(&s.serve);

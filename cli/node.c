@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "comm/wait.h"
+#include "config.h"
 
 enum { CODE_ATTEMPTS = 3, KEY_LINE_S = 10 };
 
@@ -50,11 +52,11 @@ static int read_key_line(unsigned char key[static CRYPTO_KEY_BYTES], struct err 
     return result ? err_set(e, ERR_DATA, "standard input does not begin with a line of 64 hexadecimal digits") : 0;
 }
 
-int node_open(struct node *node, const struct options *options, struct err *e)
+int node_open(struct node *node, const char *program, const struct options *options, struct err *e)
 {
     char name[256] = "";
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    *node = (struct node){.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *node = (struct node){.program = program, .stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (node->stop_fd < 0)
         return err_set(e, ERR_MEMORY, "no descriptor left: %m");
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -122,4 +124,37 @@ int node_ask_code(void *node, const char *peer, char code[static CODE_TEXT_BYTES
     crypto_wipe(line, sizeof line);
     close(tty);
     return result;
+}
+
+/* ---- calling others ---- */
+
+static void warn(void *ctx, const char *text)
+{
+    const struct node *node = ctx;
+    output_warn(node->program, text);
+}
+
+struct session_options node_call(struct node *node, const struct options *options)
+{
+    return (struct session_options){.store = &node->store,
+                                    .interface = options->iface,
+                                    .file_key = node->has_key ? node->key : NULL,
+                                    .own_name = node->name,
+                                    .version = PACKAGE_VERSION,
+                                    .peer_timeout_s = options->peer_timeout_s,
+                                    .this_host = options->test_this_host,
+                                    .stop_fd = node->stop_fd,
+                                    .ask_code = node_ask_code,
+                                    .warn = warn,
+                                    .ctx = node};
+}
+
+int node_connect(struct session *session, const struct session_options *call, struct err *e)
+{
+    if (session_connect(session, call, e))
+        return -1;
+    for (int i = 0; i < session->peers_n; i++)
+        if (session->peers[i].paired)
+            output_say("paired with %s: no code is asked for from now on", session->peers[i].name);
+    return 0;
 }

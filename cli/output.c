@@ -179,6 +179,11 @@ void output_notes(const struct invocation *in, const struct notes *notes)
         fprintf(stderr, "%s: warning: %d more warnings\n", in->program, notes->dropped);
 }
 
+void output_warn(const char *program, const char *text)
+{
+    output_say("%s: warning: %s", program, text);
+}
+
 void output_say(const char *fmt, ...)
 {
     va_list ap;

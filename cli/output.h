@@ -54,6 +54,9 @@ void output_notes(const struct invocation *in, const struct notes *notes);
 /* A line of talk on stderr, newline added. */
 void output_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* "PROGRAM: warning: TEXT"; any thread. */
+void output_warn(const char *program, const char *text);
+
 /* Colours and cursor movement are wanted on this stream: a terminal, NO_COLOR unset or empty, not TERM=dumb. */
 bool output_is_terminal(int fd);
 bool output_wants_colour(int fd);

@@ -19,7 +19,6 @@
 #include "comm/address.h"
 #include "comm/dial.h"
 #include "comm/wait.h"
-#include "config.h"
 
 /* For reports after a run that went well, and after one that did not. The latter come at once or not at all, except from a machine
  * that is very busy, or from a rank that is in the middle of a long computation. */
@@ -144,18 +143,6 @@ static void stop_watching(struct peers *peers)
     peers->end_fd = 0;
 }
 
-static void warn(void *ctx, const char *text)
-{
-    const struct peers *peers = ctx;
-    output_say("%s: warning: %s", peers->program, text);
-}
-
-static int ask(void *ctx, const char *peer, char code[static CODE_TEXT_BYTES])
-{
-    struct peers *peers = ctx;
-    return node_ask_code(&peers->node, peer, code);
-}
-
 /* ---- nodes that are started ---- */
 
 static bool has_terminal(void)
@@ -191,7 +178,7 @@ static int cannot_start(const struct peers *peers, const struct peer *peer, bool
                 peer->name, peer->port);
     size_t used = strlen(e->text);
     snprintf(e->text + used, sizeof e->text - used,
-             "; type '%s serve' on %s, or make 'ssh %s ddpbench --version' work here", peers->program, peer->name,
+             "; type '%s serve' on %s, or make 'ssh %s ddpbench --version' work here", peers->node.program, peer->name,
              peer->login);
     return -1;
 }
@@ -256,41 +243,26 @@ static void read_clocks(struct peers *peers, bool after)
     }
 }
 
-static int call(struct peers *peers, const struct options *o, json_t *plan, struct err *e)
+static int meet(struct peers *peers, const struct options *o, json_t *plan, struct err *e)
 {
-    const struct node *node = &peers->node;
-    struct session_options options = {.peers = &peers->list,
-                                      .store = &node->store,
-                                      .interface = o->iface,
-                                      .file_key = node->has_key ? node->key : NULL,
-                                      .given = peers->own,
-                                      .own_name = node->name,
-                                      .version = PACKAGE_VERSION,
-                                      .plan = plan,
-                                      .peer_timeout_s = o->peer_timeout_s,
-                                      .this_host = o->test_this_host,
-                                      .stop_fd = node->stop_fd,
-                                      .ask_code = ask,
-                                      .warn = warn,
-                                      .ctx = peers};
-    if (session_connect(&peers->session, &options, e))
+    struct session_options call = node_call(&peers->node, o);
+    call.peers = &peers->list;
+    call.given = peers->own;
+    call.plan = plan;
+    if (node_connect(&peers->session, &call, e))
         return -1;
     peers->open = true;
-    for (int i = 0; i < peers->session.peers_n; i++)
-        if (peers->session.peers[i].paired)
-            output_say("paired with %s: no code is asked for from now on", peers->session.peers[i].name);
     read_clocks(peers, false);
     return start_watching(peers, e);
 }
 
 int peers_call(struct peers *peers, const struct options *o, json_t *plan, const char *program, struct err *e)
 {
-    peers->program = program;
-    int result = node_open(&peers->node, o, e);
+    int result = node_open(&peers->node, program, o, e);
     if (result == 0)
         result = start_all(peers, o, e);
     if (result == 0)
-        result = call(peers, o, plan, e);
+        result = meet(peers, o, plan, e);
     if (result)
         end_started(peers);
     node_close(&peers->node);

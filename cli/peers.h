@@ -24,8 +24,7 @@
 #include "comm/ssh_start.h"
 
 struct peers {
-    const char *program;
-    struct node node; /* while the session is set up */
+    struct node node; /* open while the session is set up */
     struct peer_list list;
     bool closed[PEERS_MAX];    /* nothing listened there at first */
     struct ssh_start *ssh;     /* [list.n] those that were started by ssh; NULL: none */

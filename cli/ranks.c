@@ -65,7 +65,7 @@ int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e)
 static void warn(void *ctx, const char *text)
 {
     const struct ranks *ranks = ctx;
-    output_say("%s: warning: %s", ranks->program, text);
+    output_warn(ranks->program, text);
 }
 
 /* Rank 0: the others are there after this. */

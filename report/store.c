@@ -85,6 +85,14 @@ int store_folder(char *folder, size_t size, const char *asked, struct err *e)
     return store_place(folder, size, asked, e) ? -1 : make_folder(folder, e);
 }
 
+void store_doubt(struct notes *notes, const char *asked)
+{
+    char folder[PATH_MAX];
+    struct err e = {0};
+    if (store_folder(folder, sizeof folder, asked, &e))
+        notes_add(notes, "the result will be shown but not saved: %.240s", e.text);
+}
+
 /* Gives the finished file its name unless somebody has that name: 0, or -1 with errno EEXIST or another.
  * renameat2() does it in one step; file systems that cannot (NFS, some FUSE) can nearly always link. On one
  * that has neither, only a process doing the same in the same microsecond could be overwritten. */

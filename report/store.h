@@ -20,10 +20,14 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/notes.h"
 
 /* The folder to use, made if it is missing: asked if not NULL; else ./results if that is a writable folder;
  * else $XDG_DATA_HOME/ddpbench/results, with ~/.local/share for an unset or relative XDG_DATA_HOME. */
 int store_folder(char *folder, size_t size, const char *asked, struct err *e);
+
+/* A place that takes no result is told before anything is measured for it, and not only afterwards. */
+void store_doubt(struct notes *notes, const char *asked);
 
 /* The same place, which may not exist. */
 int store_place(char *folder, size_t size, const char *asked, struct err *e);
