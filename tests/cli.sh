@@ -2,23 +2,13 @@
 # kept. Runs use the smallest model, so that all of this takes seconds.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "no threads beyond those of the Check programs"
-
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
 # run ARGUMENT... - output in out and err, exit status in $status
 run()
 {
     status=0
     "$DDPBENCH" "$@" >out 2>err || status=$?
-}
-
-# at FILE PATH VALUE - the document holds VALUE there
-at()
-{
-    is "$2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
 }
 
 # refused CODE PATTERN ARGUMENT... - with and without --json

@@ -2,11 +2,7 @@
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "no threads beyond those of the Check programs"
 . "$TOP_SRCDIR/tests/saved.sh"
-
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
 # try ARGUMENT... - status, out, err
 try()

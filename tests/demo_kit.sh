@@ -1,19 +1,11 @@
 # tests/demo_kit.sh - sourced by the tests of demonstrations: plays one short on two ranks, and holds its numbers against the
 # documents that its runs have saved.
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-# shellcheck disable=SC2154 # of lib.sh
-cd "$scratch" || exit 99
+. "$TOP_SRCDIR/tests/json_kit.sh"
 escape=$(printf '\033')
 # The mark finds every process of ours, whatever its parent.
-export XDG_DATA_HOME="$scratch/data" XDG_STATE_HOME="$scratch/state" NO_COLOR=1 DDPBENCH_DEMO_TEST="$scratch"
+export XDG_STATE_HOME="${scratch:?}/state" DDPBENCH_DEMO_TEST="$scratch"
 # shellcheck disable=SC2034 # used by those who source this
 scale='--test-scale 0.1'
-
-value()
-{
-    "$json_at" "$1" "$2" 2>&1
-}
 
 # shellcheck disable=SC2317 # called by holds
 near()

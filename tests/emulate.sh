@@ -2,36 +2,13 @@
 # not real, and they end as they do without it.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "asan tsan" "its subject is time; check_pacer runs"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+short='--seq 32 --batch 1 --warmup 0 --no-floor --no-baseline --threads 1 --json'
 
-value()
-{
-    "$json_at" "$1" "$2"
-}
-
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-# train OUTPUT ARGUMENT...
-train()
-{
-    to=$1
-    shift
-    status=0
-    "$DDPBENCH" --seq 32 --batch 1 --warmup 0 --no-floor --no-baseline --threads 1 --json "$@" >"$to" 2>err || status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
-
-train plain --spawn 2 --steps 2
-train slow --spawn 2 --steps 2 --emulate rate=200Mbit,rtt=1ms
-train half --spawn 2 --steps 1 --emulate rate=200Mbit,half-duplex
+trains plain --spawn 2 --steps 2
+trains slow --spawn 2 --steps 2 --emulate rate=200Mbit,rtt=1ms
+trains half --spawn 2 --steps 1 --emulate rate=200Mbit,half-duplex
 is 'the same training' "$(value slow parameter_checksum)" "$(value plain parameter_checksum)"
 
 # shellcheck disable=SC2317 # called by holds
@@ -122,7 +99,7 @@ for mode in rate=200Mbit rate=200Mbit,half-duplex; do
     server=$!
     until_holds grep -q 'on port' log
     port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' log)
-    train peers --peers "127.0.0.1:$port" --test-this-host --key-file key --steps 1 --emulate $mode
+    trains peers --peers "127.0.0.1:$port" --test-this-host --key-file key --steps 1 --emulate $mode
     [ $status -eq 0 ] || kill $server
     wait $server
     is "the server's end" $? 0

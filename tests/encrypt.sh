@@ -2,75 +2,9 @@
 # in clear unless both ends say so.
 . "$TOP_SRCDIR/tests/lib.sh"
 . "$TOP_SRCDIR/tests/net.sh"
+. "$TOP_SRCDIR/tests/serve_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
-servers=
-# shellcheck disable=SC2317 # called by the trap
-clean_up()
-{
-    # shellcheck disable=SC2086 # several processes
-    [ -z "$servers" ] || kill $servers 2>/dev/null
-    wait
-    net_down 2>/dev/null
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-
-# serves NAME ARGUMENT... - a serving node with a state of its own; its port in $port
-serves()
-{
-    name=$1
-    shift
-    : >"$name.log"
-    XDG_STATE_HOME="$scratch/state.$name" "$DDPBENCH" serve --port 0 --key-file key --threads 1 "$@" 2>"$name.log" &
-    servers="$servers $!"
-    until_holds grep -q 'on port' "$name.log"
-    port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' "$name.log")
-}
-
-# train OUTPUT ARGUMENT... - its status in $status
 short='--model shakespeare-char --seq 32 --warmup 1 --threads 1 --batch 2 --steps 3 --no-baseline --no-floor'
-train()
-{
-    to=$1
-    shift
-    status=0
-    # shellcheck disable=SC2086 # several words
-    XDG_STATE_HOME="$scratch/state" "$DDPBENCH" $short --results-dir saved --json "$@" >"$to" 2>err || status=$?
-    [ $status -eq 0 ] || cp err "$to.err"
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
-}
-
-at()
-{
-    is "$1: $2" "$(value "$1" "$2" 2>&1)" "$3"
-}
-
-same_run()
-{
-    is "$1 and $2: the same parameters" "$(value "$1" parameter_checksum)" "$(value "$2" parameter_checksum)"
-    for step in 0 1 2; do
-        is "$1 and $2: the same loss in step $step" "$(value "$1" samples.$step.loss)" "$(value "$2" samples.$step.loss)"
-    done
-    # shellcheck disable=SC2015 # both are said
-    [ ! -e "$1.err" ] || sed 's/^/# /' "$1.err"
-}
-
-says()
-{
-    is "$2: status" $status "$1"
-    holds "$2: $3" grep -Eq -- "$3" err
-    grep -Eq -- "$3" err || sed 's/^/# /' err
-}
-
-(umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)
 here='--test-this-host --key-file key'
 
 # --- the same numbers, sealed ---
@@ -84,8 +18,8 @@ train spawn2 --spawn 2
     train clear --peers $two $here
     train sealed --encrypt --peers $two $here
 }
-same_run clear spawn2
-same_run sealed spawn2
+same_run clear spawn2 3
+same_run sealed spawn2 3
 at clear wire clear
 at clear integrity crc32c
 at clear communication.seal_s 0.0
@@ -167,7 +101,7 @@ status=0
 is 'one by a key file, one by ssh' $status 0
 [ $status -eq 0 ] || sed 's/^/# /' err
 train spawn3 --data cats.txt --spawn 3 --schedule split
-same_run hosts3 spawn3
+same_run hosts3 spawn3 3
 is 'all of it sealed' "$(value hosts3 wire | cut -d' ' -f1)" tls1.3
 at hosts3 nodes.2.host laptopc
 finish

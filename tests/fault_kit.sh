@@ -11,14 +11,12 @@
 # Servers and proxies are killed at the end of the test, one by one.
 # shellcheck shell=sh
 # shellcheck disable=SC2034 # variables are for the test
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 proxy="$(dirname "$DDPBENCH")/tests/proxy"
 knock="$(dirname "$DDPBENCH")/tests/knock"
-for program in "$json_at" "$proxy" "$knock"; do
+for program in "$proxy" "$knock"; do
     [ -x "$program" ] || skip_all "$program is not built"
 done
-cd "${scratch:?}" || exit 99
-export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
 mine=
 # shellcheck disable=SC2317 # called by the trap
 clean_up()
@@ -35,19 +33,9 @@ trap clean_up EXIT
 (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)
 quick='--model shakespeare-char --batch 1 --seq 32 --warmup 1 --threads 1 --no-baseline --no-floor'
 
-now_ms()
-{
-    echo $(($(date +%s%N) / 1000000))
-}
-
 since()
 {
     since=$(now_ms)
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
 }
 
 serves()

@@ -2,46 +2,25 @@
 # nulls with a reason where gloo tells nothing.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "asan tsan" "gloo is not instrumented; check_backends runs"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
 [ -f "$(dirname "$DDPBENCH")/ddpbench-gloo.so" ] || skip_all 'the gloo back-end is not built'
-cd "$scratch" || exit 99
 mkdir results
 export XDG_DATA_HOME="$scratch/data" XDG_STATE_HOME="$scratch/state" NO_COLOR=1
 
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
-}
-
-# train OUTPUT ARGUMENT...
-train()
-{
-    to=$1
-    shift
-    status=0
-    "$DDPBENCH" --seq 32 --steps 3 --warmup 1 --no-floor --no-baseline --threads 1 --json "$@" >"$to" 2>err || status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
+short='--seq 32 --steps 3 --warmup 1 --no-floor --no-baseline --threads 1 --json'
 
 # --- between processes ---
 for schedule in ddp split; do
-    train gloo.$schedule --spawn 2 --global-batch 6 --schedule $schedule --comm gloo
-    train tcp.$schedule --spawn 2 --global-batch 6 --schedule $schedule
+    trains gloo.$schedule --spawn 2 --global-batch 6 --schedule $schedule --comm gloo
+    trains tcp.$schedule --spawn 2 --global-batch 6 --schedule $schedule
     for value in samples.0.loss samples.1.loss samples.2.loss parameter_checksum; do
         is "$schedule: the same $value" "$(value gloo.$schedule $value)" "$(value tcp.$schedule $value)"
     done
     holds "$schedule: a checksum" test "$(value gloo.$schedule parameter_checksum)" != null
 done
-train three --spawn 3 --global-batch 7 --comm gloo
-train one --global-batch 7
+trains three --spawn 3 --global-batch 7 --comm gloo
+trains one --global-batch 7
 for step in 0 1 2; do
     holds "three ranks have one's loss in step $step" awk -v a="$(value three samples.$step.loss)" \
         -v b="$(value one samples.$step.loss)" \
@@ -86,7 +65,7 @@ XDG_STATE_HOME="$scratch/state.b" "$DDPBENCH" serve --port 0 --key-file key --th
 server=$!
 until_holds grep -q 'on port' log
 port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' log)
-train peers --peers "127.0.0.1:$port" --key-file key --test-this-host --global-batch 6 --comm gloo
+trains peers --peers "127.0.0.1:$port" --key-file key --test-this-host --global-batch 6 --comm gloo
 kill $server
 wait $server
 for value in samples.2.loss parameter_checksum; do

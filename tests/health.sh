@@ -1,27 +1,10 @@
 # How a node was while it ran: on a recorded laptop whose files change during the run, on this machine, with several ranks.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "asan tsan" "its subject is time; check_health runs"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
-
-# train OUTPUT ARGUMENT... - the character model on one thread
-train()
-{
-    to=$1
-    shift
-    status=0
-    "$DDPBENCH" --batch 2 --seq 64 --warmup 1 --no-floor --no-baseline --threads 1 --json "$@" >"$to" 2>err || status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
-
-value()
-{
-    "$json_at" "$1" "$2" 2>&1
-}
+# the character model on one thread
+short='--batch 2 --seq 64 --warmup 1 --no-floor --no-baseline --threads 1 --json'
 
 # --- a laptop that throttles and loses a sensor while it trains ---
 cp -r "$TOP_SRCDIR/tests/fixtures/machines/laptop" tree
@@ -73,7 +56,7 @@ holds 'and what to do' grep -q -- '-> connect it to mains' table
 mkdir -p bare/proc/self bare/sys/devices/system/cpu
 echo 'Cpus_allowed_list: 0' >bare/proc/self/status
 echo 0 >bare/sys/devices/system/cpu/online
-train blind --sysroot bare --steps 6
+trains blind --sysroot bare --steps 6
 for column in clock_hz cpu_degc package_w package_j core_heat_events throttled_periods running_threads on_battery; do
     is "$column is null" "$(value blind $health.series.$column)" null
     holds "$column: there is a reason" grep -q "\"nodes\[0\].health.series.$column\": \"[a-z]" blind
@@ -83,7 +66,7 @@ grade=$(value blind $health.grade)
 holds "who cannot see gives no A ($grade)" expr "$grade" : '[BCD]$'
 
 # --- this machine ---
-train here --time 3
+trains here --time 3
 for member in sampler.cpu_s sampler.share_of_cpu sampler.interval_s series.t_s.1; do
     holds "$member is known" awk -v x="$(value here $health.$member)" 'BEGIN { exit !(x + 0 > 0) }'
 done
@@ -91,11 +74,11 @@ holds 'samples lie within the series' awk -v first="$(value here samples.0.at_s)
     -v last="$(value here $health.series.t_s.$(($(value here $health.sampler.readings) - 1)))" \
     'BEGIN { print first, last; exit !(first >= 0 && first < last) }'
 is 'the machine did not sleep' "$(value here $health.marks.suspended)" 0
-train few --steps 3
+trains few --steps 3
 is 'three steps are no ground for a grade' "$(value few $health.grade)" null
 
 # --- ranks that share a node ---
-train two --spawn 2 --steps 6
+trains two --spawn 2 --steps 6
 holds 'the first of them takes the readings' test "$(value two nodes.0.health.sampler.readings)" -ge 2
 is 'the second does not' "$(value two nodes.1.health.series)" null
 holds 'and says so' grep -q '"nodes\[1\].health.series": "the first rank' two

@@ -7,6 +7,7 @@
 #   soon  "ended at once" "$took_ms" 2000
 #   calm  "takes what the rate says" COMMAND...
 #   until_holds COMMAND...
+#   since=$(now_ms)
 #   finish
 #
 # $scratch is a folder of the test's own, removed at its end. A test that cannot run here says why and stops
@@ -189,6 +190,12 @@ lib_stolen()
     awk '$1 == "cpu" { print $9 + 0, $2 + $3 + $4 + $7 + $8 + $9; exit }' /proc/stat 2>/dev/null
 }
 lib_stolen=$(lib_stolen)
+
+now_ms()
+{
+    echo $(($(date +%s%N) / 1000000))
+}
+
 
 finish()
 {

@@ -1,9 +1,8 @@
 # Ranks that mpirun starts: they train what --spawn trains, bit for bit, they say what MPI does not tell, and rank 0 says in
 # one sentence why a run has ended. What mpirun itself has to say is not looked at.
 . "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
 [ -f "$(dirname "$DDPBENCH")/ddpbench-mpi.so" ] || skip_all 'the mpi back-end is not built'
 command -v mpirun >/dev/null 2>&1 || skip_all 'no mpirun'
 mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip_all 'mpirun is not that of Open MPI'
@@ -12,7 +11,6 @@ case ${SANITIZER-} in
 asan) skip_all 'MPI leaks what it has allocated' ;;
 tsan) skip_all 'MPI is not built for ThreadSanitizer' ;;
 esac
-cd "$scratch" || exit 99
 mkdir results
 export XDG_DATA_HOME="$scratch/data" NO_COLOR=1 TMPDIR="$scratch"
 # from mpirun's asking the ranks to end to its killing them: a second, in which a busy machine saves no result
@@ -23,16 +21,6 @@ launch()
 {
     status=0
     timeout -k 5 300 mpirun --allow-run-as-root --oversubscribe "$@" >out 2>err || status=$?
-}
-
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
 }
 
 same()

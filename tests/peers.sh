@@ -2,88 +2,16 @@
 # the other has to say so and be ready for the next run. Servers end with the test.
 . "$TOP_SRCDIR/tests/lib.sh"
 . "$TOP_SRCDIR/tests/net.sh"
-
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
-servers=
-# shellcheck disable=SC2317 # called by the trap
-clean_up()
-{
-    # shellcheck disable=SC2086 # several processes
-    [ -z "$servers" ] || kill $servers 2>/dev/null
-    wait
-    net_down
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
+. "$TOP_SRCDIR/tests/serve_kit.sh"
 
 # a processor each, if there are two of these
-first='' second=''
 if taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null; then
     first='taskset -c 0' second='taskset -c 1'
 fi
 
-now_ms()
-{
-    echo $(($(date +%s%N) / 1000000))
-}
-
-# serves NAME ARGUMENT... - a serving node with state and log of its own; its process in $server, its port in $port
-serves()
-{
-    name=$1
-    shift
-    : >"$name.log" # of an earlier one
-    # shellcheck disable=SC2086 # several words
-    XDG_STATE_HOME="$scratch/state.$name" $second "$DDPBENCH" serve --port 0 --key-file key --threads 1 "$@" 2>"$name.log" &
-    server=$!
-    servers="$servers $server"
-    until_holds grep -q 'on port' "$name.log"
-    port=$(sed -n 's/.*on port \([0-9]*\)$/\1/p' "$name.log")
-}
-
-# train OUTPUT ARGUMENT... - a short run; its status in $status
 short='--model shakespeare-char --seq 32 --warmup 1 --threads 1'
-train()
-{
-    to=$1
-    shift
-    status=0
-    # shellcheck disable=SC2086 # several words
-    XDG_STATE_HOME="$scratch/state" $first "$DDPBENCH" $short --results-dir saved --json "$@" >"$to" 2>err || status=$?
-}
-
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
-}
-
-same_run()
-{
-    is "$1 and $2: the same parameters" "$(value "$1" parameter_checksum)" "$(value "$2" parameter_checksum)"
-    step=0
-    while [ $step -lt "$3" ]; do
-        is "$1 and $2: the same loss in step $step" "$(value "$1" samples.$step.loss)" "$(value "$2" samples.$step.loss)"
-        step=$((step + 1))
-    done
-}
-
-says()
-{
-    is "$2: status" $status "$1"
-    holds "$2: $3" grep -Eq -- "$3" err
-    grep -Eq -- "$3" err || sed 's/^/# /' err
-}
 
 # --- refused before anything takes time ---
-(umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >key)
 since=$(now_ms)
 train out --peers laptopb,laptopb
 says 64 'a name twice' 'twice'

@@ -1,11 +1,7 @@
 # predict from outside: stated numbers with known answers, a run of one node, what is refused, the ledger.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "no threads beyond those of the Check programs"
-
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
 run()
 {

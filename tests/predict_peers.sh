@@ -5,37 +5,27 @@ not_under "asan tsan" "its subject is time"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/link_kit.sh"
 
-od -An -tx1 -N32 /dev/urandom | tr -d ' \n' >key
-chmod 600 key
-small='--model shakespeare-char --batch 1 --seq 16 --steps 4 --warmup 1 --no-floor --no-baseline --threads 1 --results-dir saved'
-
-# train ARGUMENT... - its status in $status, its document in doc
-train()
-{
-    status=0
-    # shellcheck disable=SC2086 # several words
-    XDG_STATE_HOME="$scratch/state" "$DDPBENCH" $small "$@" --json >doc 2>err || status=$?
-}
+short='--model shakespeare-char --batch 1 --seq 16 --steps 4 --warmup 1 --no-floor --no-baseline --threads 1'
 
 serves b
 peer="127.0.0.1:$port"
 
 # --- nothing is known yet ---
-train --peers "$peer" --test-this-host --key-file key
+train doc --peers "$peer" --test-this-host --key-file key
 is 'trains without a prediction' $status 0
 at doc prediction null
 holds 'and says why' grep -q '"prediction": "the link to .* was not measured before' doc
 measure link.json "$peer" --test-this-host --key-file key --duration 3 --no-compute --json
 is 'measures the link' $status 0
-train --peers "$peer" --test-this-host --key-file key
+train doc --peers "$peer" --test-this-host --key-file key
 at doc prediction null
 holds 'a run alone is missing too' grep -q '"prediction": "there is no saved run of this node alone' doc
 
 # --- now it is ---
-train
+train doc
 is 'trains alone' $status 0
 alone=$("$json_at" doc saved)
-train --peers "$peer" --test-this-host --key-file key
+train doc --peers "$peer" --test-this-host --key-file key
 is 'trains with the peer' $status 0
 holds 'the prediction is told first' grep -q 'predicted: step ' err
 at doc prediction.run "$alone"
@@ -61,8 +51,8 @@ is 'predict with the same run and link' $status 0
 at out nodes.0.step_s.median "$predicted"
 
 # --- with each rank's steps alone: rehearsed over the session, before the first distributed step ---
-small=$(echo "$small" | sed 's/ --no-baseline//')
-train --peers "$peer" --test-this-host --key-file key
+short=$(echo "$short" | sed 's/ --no-baseline//')
+train doc --peers "$peer" --test-this-host --key-file key
 is 'rehearses and trains' $status 0
 holds 'that prediction is told first, too' grep -q 'predicted: step ' err
 at doc prediction.link.name 'by this run, before its first step'
@@ -72,7 +62,7 @@ holds 'both ends computed beside it' awk -v a="$("$json_at" doc prediction.rehea
 # the largest bucket or 16 MiB, unless a call takes too long: then a quarter, and so on
 holds 'with as many bytes as it says' awk -v x="$("$json_at" doc prediction.rehearsal.bytes)" 'BEGIN { exit !(x >= 65536 && x <= 16777216) }'
 holds 'the run ends with the loss of one that did not rehearse' test "$("$json_at" doc loss.last)" = "$loss"
-train --peers "$peer" --test-this-host --key-file key --no-predict
+train doc --peers "$peer" --test-this-host --key-file key --no-predict
 is 'trains without' $status 0
 at doc prediction null
 holds 'as asked' grep -q '"prediction": "--no-predict"' doc

@@ -2,10 +2,8 @@
 # system's numbers, quotas and limits from a tree.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "no threads beyond those of the Check programs"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
 export XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1
 
 # probe ARGUMENT... - the document in out, warnings in err, exit status in $status; with $under in front
@@ -16,7 +14,7 @@ probe()
     $under "$DDPBENCH" probe --json --seconds 0.05 "$@" >out 2>err || status=$?
 }
 
-# at PATH VALUE
+# at PATH VALUE - of the document in out
 at()
 {
     is "$1" "$("$json_at" out "$1" 2>&1)" "$2"

@@ -2,34 +2,9 @@
 # ranks are real, and results say what they are.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "asan tsan" "its subject is time; check_replay runs"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
-
-value()
-{
-    "$json_at" "$1" "$2"
-}
-
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-# train OUTPUT ARGUMENT...
-small='--seq 64 --batch 4 --warmup 1 --no-floor --threads 1 --json'
-train()
-{
-    to=$1
-    shift
-    status=0
-    # shellcheck disable=SC2086 # several words
-    "$DDPBENCH" $small "$@" >"$to" 2>err || status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
+short='--seq 64 --batch 4 --warmup 1 --no-floor --threads 1 --json'
 
 # ratio A B LEAST MOST - A / B lies between
 # shellcheck disable=SC2317 # called by holds and calm
@@ -38,14 +13,14 @@ ratio()
     awk -v a="$1" -v b="$2" -v least="$3" -v most="$4" 'BEGIN { print a, b, a / b; exit !(a >= least * b && a <= most * b) }'
 }
 
-train one --steps 7
+trains one --steps 7
 at one compute real
 at one replay null
 at one gradient_ready.first_step 0
 at one gradient_ready.us 7
 
 # a sleep never ends early; the upper side has room for a busy machine
-train again --steps 6 --compute replay:one
+trains again --steps 6 --compute replay:one
 at again compute replay
 at again replay.source one
 at again replay.steps 7
@@ -66,9 +41,9 @@ done
 calm 'and some are within 5 %' test "$sum" -ge 1
 
 # four ranks: each works for as long as one did alone, whatever the processors
-train four --spawn 4 --steps 7 --compute replay:one --no-baseline
-train four_split --spawn 4 --steps 3 --compute replay:one --no-baseline --schedule split
-train slow --spawn 3 --steps 7 --compute replay:one,slow=1:2
+trains four --spawn 4 --steps 7 --compute replay:one --no-baseline
+trains four_split --spawn 4 --steps 3 --compute replay:one --no-baseline --schedule split
+trains slow --spawn 3 --steps 7 --compute replay:one,slow=1:2
 recorded=$(value one summary.step_s.median)
 for rank in 0 1 2 3; do
     calm "rank $rank of four works as long" ratio "$(value four nodes.$rank.summary.compute_s.median)" "$recorded" 0.7 2
@@ -81,7 +56,7 @@ holds 'bytes are sent' test "$(value four communication.bytes_per_step)" -gt 429
 at four gradient_ready null
 
 # without a file each rank records its own
-train own --spawn 2 --steps 3 --compute replay
+trains own --spawn 2 --steps 3 --compute replay
 at own compute replay
 holds 'of at least five steps' test "$(value own replay.steps)" -ge 5
 calm 'and takes that long' ratio "$(value own nodes.0.summary.compute_s.median)" "$(value own replay.step_s)" 0.7 2
@@ -99,7 +74,7 @@ refused()
     pattern=$2
     shift 2
     # shellcheck disable=SC2086
-    "$DDPBENCH" $small --steps 1 "$@" >out 2>err || status=$?
+    "$DDPBENCH" $short --steps 1 "$@" >out 2>err || status=$?
     is "refused: $*" $status "$expected"
     holds "because: $pattern" grep -q -- "$pattern" err
 }

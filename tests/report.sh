@@ -3,11 +3,7 @@
 # shellcheck disable=SC2016,SC2094,SC2238 # scripts in quotes are for other shells; files have short names
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "no threads beyond those of the Check programs"
-
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
 # report ARGUMENT... - its status in $status
 report()

@@ -1,17 +1,9 @@
 # A soak: the load for so many minutes, what it says of drift, and predictions that take it.
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "asan tsan" "a sampled series and its fit are in check_health and check_drift"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
 mkdir results
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
-
-value()
-{
-    "$json_at" "$1" "$2" 2>&1
-}
 
 # refused STATUS TEXT ARGUMENT... - one sentence that has the text
 refused()

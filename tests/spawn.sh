@@ -1,32 +1,10 @@
 # Several ranks on this node: they train what one rank trains, they say what communication cost, and none of them stays
 # behind, however a run ends.
 . "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
-
-# train OUTPUT ARGUMENT... - three steps of 6 sequences of the character model
-train()
-{
-    to=$1
-    shift
-    status=0
-    "$DDPBENCH" --seq 32 --steps 3 --warmup 1 --no-floor --no-baseline --threads 1 --json "$@" >"$to" 2>err || status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
-
-at()
-{
-    is "$1: $2" "$("$json_at" "$1" "$2" 2>&1)" "$3"
-}
-
-value()
-{
-    "$json_at" "$1" "$2"
-}
+# three steps of 6 sequences of the character model
+short='--seq 32 --steps 3 --warmup 1 --no-floor --no-baseline --threads 1 --json'
 
 # close FILE FILE - the losses of all steps agree to 1e-5 of their value
 same_losses()
@@ -39,15 +17,15 @@ same_losses()
 }
 
 # --- N ranks with B/N sequences each are one rank with B ---
-train one --spawn 1 --global-batch 6
-train two --spawn 2 --global-batch 6 --bucket-mb 1
-train large --spawn 2 --global-batch 6 --bucket-mb 25
-train split --spawn 2 --global-batch 6 --schedule split
-train late --spawn 2 --global-batch 6 --schedule split --optimizer-per-bucket no
-train shares --spawn 2 --global-batch 6 --shares 2:1
-train three --spawn 3 --global-batch 6
-train accum --spawn 2 --global-batch 12 --accum 2 --schedule split
-train big --spawn 1 --global-batch 12 --accum 2
+trains one --spawn 1 --global-batch 6
+trains two --spawn 2 --global-batch 6 --bucket-mb 1
+trains large --spawn 2 --global-batch 6 --bucket-mb 25
+trains split --spawn 2 --global-batch 6 --schedule split
+trains late --spawn 2 --global-batch 6 --schedule split --optimizer-per-bucket no
+trains shares --spawn 2 --global-batch 6 --shares 2:1
+trains three --spawn 3 --global-batch 6
+trains accum --spawn 2 --global-batch 12 --accum 2 --schedule split
+trains big --spawn 1 --global-batch 12 --accum 2
 for ranks in two large split shares three; do
     same_losses $ranks one
 done
@@ -65,7 +43,7 @@ at two model.global_batch 6
 at two model.batch 3
 at two model.tokens_per_step 192
 # seven sequences for three ranks: one has more
-train seven --spawn 3 --global-batch 7 --steps 1
+trains seven --spawn 3 --global-batch 7 --steps 1
 at seven nodes.0.batch 3
 at seven nodes.2.batch 2
 
@@ -230,11 +208,6 @@ gone()
         tries=$((tries + 1))
     done
     is "$what" "$left" ''
-}
-
-now_ms()
-{
-    echo $(($(date +%s%N) / 1000000))
 }
 
 # end_by SIGNAL - of the first worker; the run's status in $status, how long it took in $took_ms

@@ -3,11 +3,8 @@
 . "$TOP_SRCDIR/tests/lib.sh"
 not_under "tsan" "the same threads as in peers.sh"
 . "$TOP_SRCDIR/tests/net.sh"
+. "$TOP_SRCDIR/tests/json_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
-[ -x "$json_at" ] || skip_all 'tests/json_at is not built'
-cd "$scratch" || exit 99
-export NO_COLOR=1 XDG_DATA_HOME="$scratch/data"
 caller=
 # shellcheck disable=SC2317 # called by the trap
 clean_up()

@@ -1,23 +1,11 @@
 # The trace of a run: it adds up, and whatever is no run is refused. And which rank is slow, among three and four.
 . "$TOP_SRCDIR/tests/lib.sh"
+. "$TOP_SRCDIR/tests/run_kit.sh"
 
-json_at="$(dirname "$DDPBENCH")/tests/json_at"
 look="$(dirname "$DDPBENCH")/tests/trace_look"
-{ [ -x "$json_at" ] && [ -x "$look" ]; } || skip_all 'tests/json_at and tests/trace_look are not built'
-cd "$scratch" || exit 99
-export XDG_DATA_HOME="$scratch/data" NO_COLOR=1
+[ -x "$look" ] || skip_all 'tests/trace_look is not built'
 
-# train OUTPUT ARGUMENT...
-train()
-{
-    to=$1
-    shift
-    status=0
-    "$DDPBENCH" --seq 32 --batch 1 --warmup 1 --no-floor --no-baseline --threads 1 --results-dir saved --json "$@" >"$to" 2>err ||
-        status=$?
-    is "trains: $*" $status 0
-    [ $status -eq 0 ] || sed 's/^/# /' err
-}
+short='--seq 32 --batch 1 --warmup 1 --no-floor --no-baseline --threads 1 --results-dir saved --json'
 
 # trace ARGUMENT... - its status in $status
 trace()
@@ -41,20 +29,20 @@ counts()
 
 # 6 blocks, embedding and head: 8 layers, three times each; three buckets, one arrow to each from where it was ready and one
 # between ranks
-train one --steps 3
+trains one --steps 3
 counts one 1 3 72 0 0
 holds 'one node: no lane for communication' sh -c '! grep -q "\"communication\"" out'
-train two --spawn 2 --steps 4
+trains two --spawn 2 --steps 4
 counts two 2 8 192 24 48
 # the exchange of token ids comes first, and nothing makes it ready
-train split --spawn 2 --steps 1 --schedule split
+trains split --spawn 2 --steps 1 --schedule split
 n=$("$json_at" split communication.buckets)
 counts split 2 2 48 $((2 * n + 2)) $((4 * n + 2))
 # two of three micro-batches in detail: 8 layers x 5
-train accum --spawn 2 --steps 1 --accum 3
+trains accum --spawn 2 --steps 1 --accum 3
 counts accum 2 2 80 6 12
 # 40 steps: the first and the last 4, and 8 of those between at most
-train long --spawn 3 --steps 40 --model linear-10x2 --seq 1
+trains long --spawn 3 --steps 40 --model linear-10x2 --seq 1
 trace long
 "$look" out >looked
 # shellcheck disable=SC2016
