@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- kinds of addresses ---- */
 
@@ -147,22 +146,6 @@ int address_bind_interface(int fd, const char *name, const struct address *to, s
         return 0;
     return err_set(e, ERR_CONFIG, "the network interface %s has no %s address", name,
                    to->sa.ss_family == AF_INET ? "IPv4" : "IPv6");
-}
-
-int address_local(const struct address *to, struct address *local, struct err *e)
-{
-    char text[ADDRESS_TEXT_BYTES];
-    int fd = socket(to->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    *local = (struct address){.bytes = sizeof local->sa};
-    bool ok = fd >= 0 && connect(fd, (const struct sockaddr *)&to->sa, to->bytes) == 0 &&
-              getsockname(fd, (struct sockaddr *)&local->sa, &local->bytes) == 0;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (ok)
-        return 0;
-    address_text(to, text);
-    return err_set(e, ERR_UNAVAILABLE, "no way to %s: %s", text, strerror(error));
 }
 
 /* ---- names ---- */

@@ -41,9 +41,6 @@ int address_check_interface(const char *name, struct err *e);
 /* Binds a socket that is to be connected to `to` to the interface; ERR_CONFIG if it has no address of that kind. */
 int address_bind_interface(int fd, const char *name, const struct address *to, struct err *e);
 
-/* This host's address on the way to `to`, which nothing is sent to. ERR_UNAVAILABLE if there is no way. */
-int address_local(const struct address *to, struct address *local, struct err *e);
-
 /* The number without the port: "10.77.0.1", "fe80::1%eth0"; an IPv4 address in IPv6's clothes is shown as IPv4. */
 void address_text(const struct address *a, char out[static ADDRESS_TEXT_BYTES]);
 

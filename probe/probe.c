@@ -197,11 +197,6 @@ struct heat_events probe_heat_events_now(const struct probe *probe)
     return heat_events_now(&probe->root, &probe->affinity.usable);
 }
 
-struct power_energy probe_energy_now(const struct probe *probe)
-{
-    return power_energy_now(&probe->root);
-}
-
 /* First line of proc/stat: cpu user nice system idle iowait irq softirq steal ..., in clock ticks. */
 double probe_stolen_s_now(const struct probe *probe)
 {

@@ -105,7 +105,6 @@ void probe_unbind_self(const struct probe *probe);
 /* Counters of this moment. */
 struct throttle_count probe_throttled_now(const struct probe *probe);
 struct heat_events probe_heat_events_now(const struct probe *probe);
-struct power_energy probe_energy_now(const struct probe *probe);
 
 /* Seconds that the hypervisor gave to others, summed over all CPUs since boot; NaN if unknown. */
 double probe_stolen_s_now(const struct probe *probe);

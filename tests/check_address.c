@@ -237,18 +237,6 @@ START_TEST(private_ranges)
 }
 END_TEST
 
-START_TEST(the_local_end_of_a_route)
-{
-    struct address to, local;
-    struct err e = {0};
-    char text[ADDRESS_TEXT_BYTES];
-    ck_assert_int_eq(address_parse(&to, "127.0.0.1", 9), 0);
-    ck_assert_msg(address_local(&to, &local, &e) == 0, "%s", e.text);
-    address_text(&local, text);
-    ck_assert_str_eq(text, "127.0.0.1");
-}
-END_TEST
-
 START_TEST(unknown_interfaces_are_answered_with_the_known_ones)
 {
     struct err e = {0};
@@ -310,7 +298,6 @@ int main(void)
     tcase_add_test(t, numbers_that_no_machine_has);
     tcase_add_test(t, a_name_that_nobody_knows);
     tcase_add_test(t, private_ranges);
-    tcase_add_test(t, the_local_end_of_a_route);
     tcase_add_test(t, unknown_interfaces_are_answered_with_the_known_ones);
     tcase_add_test(t, words_of_peers_are_harmless);
     suite_add_tcase(s, t);

@@ -443,7 +443,7 @@ START_TEST(counters_are_read_anew)
     tree_write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "1240\n");
     tree_write("sys/class/powercap/intel-rapl:0/energy_uj", "671150\n");
     struct heat_events events = probe_heat_events_now(&probe);
-    struct power_energy energy = probe_energy_now(&probe);
+    struct power_energy energy = power_energy_now(&probe.root);
     ck_assert_int_eq(heat_count_between(probe.heat.events.core, events.core), 6);
     ck_assert_int_eq(heat_count_between(probe.heat.events.package, events.package), -1);
     ck_assert_double_eq_tol(power_energy_between(&probe.power.energy, &energy), 1.0, 1e-6);
