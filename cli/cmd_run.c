@@ -273,7 +273,8 @@ static void predict_first(struct job *s)
     else if (s->run.unequal)
         err_set(e, ERR_USAGE, "unequal shares are not predicted before a run");
     else if (store_place(folder, sizeof folder, s->options.results_dir, e) == 0)
-        s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, s->options.backend->name, e);
+        s->prediction =
+            predict_run_before(&s->run, folder, &s->ranks.peers.list, s->ranks.local_addr, s->options.backend->name, e);
     tell_prediction(s);
 }
 

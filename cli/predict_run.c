@@ -65,7 +65,7 @@ void predict_run_add(json_t *d, json_t *made, const char *why)
 
 struct search {
     const struct run *run;
-    const char *peer; /* of a link that is looked for */
+    const char *peer, *local; /* of a link that is looked for: who, and from which address of this node */
     char path[PATH_MAX];
     json_t *found;
 };
@@ -96,7 +96,9 @@ static bool visit_link(void *ctx, const char *path, const json_t *d)
     struct search *s = ctx;
     const char *kind = json_string_value(json_object_get(d, "kind"));
     const char *peer = json_string_value(json_object_get(json_object_get(d, "peer"), "name"));
-    if (!kind || strcmp(kind, "link") != 0 || !peer || strcmp(peer, s->peer) != 0 ||
+    const char *local = json_string_value(json_object_get(d, "local_addr"));
+    if (!kind || strcmp(kind, "link") != 0 || !peer || strcmp(peer, s->peer) != 0 || !local ||
+        strcmp(local, s->local) != 0 || /* another cable, or Wi-Fi */
         !json_is_number(json_object_get(json_object_get(d, "link"), "rate_bytes_per_s")))
         return true;
     snprintf(s->path, sizeof s->path, "%s", path);
@@ -104,17 +106,18 @@ static bool visit_link(void *ctx, const char *path, const json_t *d)
     return false;
 }
 
-static int slowest_link(struct predict_link *link, const char *folder, const struct peer_list *peers,
+static int slowest_link(struct predict_link *link, const char *folder, const struct peer_list *peers, const char *local,
                         const char *backend, struct err *e)
 {
     for (int i = 0; i < peers->n; i++) {
-        struct search search = {.peer = peers->peer[i].name};
+        struct search search = {.peer = peers->peer[i].name, .local = local};
         struct link_model m;
         if (runs_each(folder, visit_link, &search, e))
             return -1;
         if (!search.found)
-            return err_set(e, ERR_NO_INPUT, "the link to %.60s was not measured before (the link command does that)",
-                           search.peer);
+            return err_set(e, ERR_NO_INPUT,
+                           "the link to %.60s was not measured before from %.60s (the link command does that)",
+                           search.peer, local);
         int result = predict_source_link(&m, search.found, search.path, backend, e);
         json_decref(search.found);
         if (result)
@@ -127,7 +130,7 @@ static int slowest_link(struct predict_link *link, const char *folder, const str
     return 0;
 }
 
-json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers,
+json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, const char *local,
                            const char *backend, struct err *e)
 {
     struct search search = {.run = run};
@@ -135,7 +138,7 @@ json_t *predict_run_before(const struct run *run, const char *folder, const stru
     struct predict_ask ask = {.source = &source, .partner_scale = 1, .seed = 1};
     const struct run_options *o = &run->options;
     ask.optimizer_by_bucket = o->update == RUN_UPDATE_BUCKET ? 1 : -1;
-    if (slowest_link(&ask.link, folder, peers, backend, e) || runs_each(folder, visit, &search, e))
+    if (slowest_link(&ask.link, folder, peers, local, backend, e) || runs_each(folder, visit, &search, e))
         return NULL;
     if (!search.found) {
         err_set(e, ERR_NO_INPUT, "there is no saved run of this node alone with the same batch and threads");

@@ -50,6 +50,15 @@ status=0
 is 'predict with the same run and link' $status 0
 at out nodes.0.step_s.median "$predicted"
 
+# --- the same peer, reached from another address of this node: another link ---
+link=$("$json_at" link.json saved)
+sed 's/"local_addr": *"127.0.0.1"/"local_addr": "192.0.2.1"/' "$link" >elsewhere
+holds 'there is an address to change' test "$(cmp -s "$link" elsewhere; echo $?)" = 1
+cp elsewhere "$link"
+train doc --peers "$peer" --test-this-host --key-file key
+at doc prediction null
+holds 'a link from elsewhere is not this one' grep -q '"prediction": "the link to .* was not measured before from 127.0.0.1' doc
+
 # --- with each rank's steps alone: rehearsed over the session, before the first distributed step ---
 short=$(echo "$short" | sed 's/ --no-baseline//')
 train doc --peers "$peer" --test-this-host --key-file key
