@@ -26,7 +26,7 @@
 
 /* Relative standard deviation of measured about predicted that no input accounts for, at two nodes; it grows by half of
  * itself with every doubling. doc/METHOD.md says where it comes from. */
-#define SCENARIO_DISCREPANCY 0.03
+#define SCENARIO_DISCREPANCY 0.015
 /* Largest number of nodes up to which predictions have been compared with measurements. */
 enum { SCENARIO_VALIDATED_NODES = 2 };
 

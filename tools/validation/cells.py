@@ -5,6 +5,10 @@ from dataclasses import dataclass
 # What the shaper of the test network is told, so that TCP carries the named rate: it counts Ethernet frames, of which
 # 1448 of 1514 bytes are payload. 984.4mbit is Gigabit Ethernet's 941.5 Mbit/s of payload; the others in proportion.
 RATES = {"100M-eth": "98.44mbit", "300Mbit": "313.7mbit", "1G-eth": "984.4mbit", "2.5G-eth": "2461mbit"}
+FRAMES_OVER_PAYLOAD = 984.4 / 941.5
+
+# Where deciding is hard: at the rate at which two nodes are predicted to be so much faster than one, whatever this machine is.
+HARD = {"for-0.85x": 0.85, "for-1x": 1.0, "for-1.15x": 1.15}
 
 # Name, sequences and tokens of each; tokens per node and step are their product.
 BATCHES = {256: 1, 1024: 4, 4096: 16}
@@ -56,7 +60,7 @@ def engine_cells():
         cells.append(Cell("bench", "gpt2-124m", tokens, "100M-eth", "ddp", 5))
     cells.append(Cell("bench", "gpt2-124m", 4096, "1G-eth", "ddp", 5))
     for tokens in (256, 1024, 4096):
-        for rate in RATES:
+        for rate in [*RATES, *(HARD if tokens < 4096 else ["for-1x"])]:
             cells.append(Cell("bench", "shakespeare-char", tokens, rate, "ddp", 20))
     return cells
 

@@ -4,7 +4,7 @@ import os
 import statistics
 import subprocess
 
-from .cells import SEQUENCE
+from .cells import FRAMES_OVER_PAYLOAD, HARD, RATES, SEQUENCE
 from .rig import EXAMPLE, NET, PROFILER, Failed, stop
 
 PROFILE_STEPS, PROFILE_LEAST, PROFILE_S = 30, 6, 150.0
@@ -105,6 +105,17 @@ def compact_contention(row):
     return keep
 
 
+def shaper_rate(rig, cell, profiles):
+    """What the shaper is told. To two figures, so that rounds of one cell share a link's measurement."""
+    if cell.rate in RATES:
+        return RATES[cell.rate]
+    asked = rig.local(["predict", profiles[0]["path"], "--nodes", str(cell.nodes), "--schedule", cell.schedule,
+                       "--target", str(HARD[cell.rate]), "--link", "1G-eth"])["inverse"]
+    if not asked["rate_bytes_per_s"]:
+        raise Failed(f"no rate makes two nodes {HARD[cell.rate]} times as fast as one")
+    return f"{float(format(asked['rate_bytes_per_s'] * 8e-6 * FRAMES_OVER_PAYLOAD, '.2g')):g}mbit"
+
+
 # ---- predictions ----
 
 def predict_args(cell, profiles, link_path):
@@ -150,7 +161,7 @@ def run(rig, cell, limit_s, shares):
     args = ["--model", cell.model, "--seq", str(SEQUENCE), "--steps", str(cell.steps), "--warmup", str(warmup(cell)),
             "--schedule", cell.schedule, "--peers", ",".join(f"{NET}.{i + 2}" for i in range(cell.nodes - 1)),
             "--key-file", rig.key, "--no-floor"]
-    args += [] if rig.rehearse else ["--no-baseline"]
+    args += [] if rig.rehearse else ["--no-baseline", "--no-predict"]
     args += ["--global-batch", str(cell.nodes * cell.batch), "--shares", shares] if shares else ["--batch", str(cell.batch)]
     args += ["--compute", "replay"] if cell.replay else []
     p, result = rig.bench("a", args, limit_s)

@@ -10,7 +10,7 @@ import sys
 import time
 
 from . import measure
-from .cells import RATES
+from .cells import HARD, RATES
 from .rig import Failed
 
 BRACKET_S = 600.0  # between two profiles
@@ -76,7 +76,7 @@ class Sweep:
 
     def guess_s(self, cell):
         alone = self.alone_s(cell)
-        wire = BYTES[cell.model] / PAYLOAD[cell.rate]
+        wire = 2 * alone / HARD[cell.rate] if cell.rate in HARD else BYTES[cell.model] / PAYLOAD[cell.rate]
         run = (cell.steps + measure.warmup(cell)) * max(alone + 0.3 * wire, wire) + 6
         bracket = 2 * (measure.profile_steps(cell, alone) + 1) * alone * (2 if cell.engine == "torch" else 1)
         return run + bracket / max(1, sum(c.group == cell.group for c in self.cells))
@@ -100,35 +100,36 @@ class Sweep:
         return self.serial
 
     def take_profile(self, cell):
-        self.rig.up(cell.nodes, RATES[cell.rate])
+        self.rig.up(cell.nodes, self.rig.rate_now or RATES["1G-eth"])  # which says nothing to nodes alone
         found = measure.profile(self.rig, cell, self.number(), self.alone_s(cell))
         self.step_s[cell.group] = max(p["step_s"] for p in found)
         self.say(f"alone {cell.group[1]} {cell.tokens}: " + ", ".join(f"{p['step_s']:.4g} s" for p in found))
         return found
 
-    def take_link(self, cell):
-        key = (cell.engine, cell.rate, cell.nodes, cell.slow)
+    def take_link(self, cell, rate):
+        key = (cell.engine, rate, cell.nodes, cell.slow)
         known = self.links.get(key)
         if known and time.monotonic() - known["at"] < LINK_AGE_S:
             return known
-        self.rig.up(cell.nodes, RATES[cell.rate])
+        self.rig.up(cell.nodes, rate)
         found = measure.link(self.rig, cell, self.number())
         found["at"] = time.monotonic()
         self.links[key] = found
-        self.rows.add(kind="link", engine=cell.engine, rate=cell.rate, nodes=cell.nodes, contention=found["contention"],
+        self.rows.add(kind="link", engine=cell.engine, rate=rate, nodes=cell.nodes, contention=found["contention"],
                       time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         return found
 
     def one_run(self, cell, number, profiles, bracket):
-        link = self.take_link(cell)
-        self.rig.up(cell.nodes, RATES[cell.rate])
+        rate = measure.shaper_rate(self.rig, cell, profiles)
+        link = self.take_link(cell, rate)
+        self.rig.up(cell.nodes, rate)
         attempt = self.rows.attempts(cell.name, number) + 1
         predicted = measure.predict(self.rig, cell, profiles, link["path"])
         shares = cell.shares
         if shares == "suggested" and predicted["shares"]:
             shares = measure.whole_shares(predicted["shares"], cell.nodes * cell.batch)
         key = {"cell": cell.name, "round": number, "attempt": attempt, "bracket": bracket}
-        facts = {"engine": cell.engine, "model": cell.model, "tokens": cell.tokens, "rate": cell.rate,
+        facts = {"engine": cell.engine, "model": cell.model, "tokens": cell.tokens, "rate": cell.rate, "shaper": rate,
                  "schedule": cell.schedule, "nodes": cell.nodes, "slow": cell.slow, "shares": shares, "replay": cell.replay}
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.rows.add(kind="prediction", **key, **facts, predicted=predicted, time=now)
