@@ -13,8 +13,9 @@ tsan) skip_all 'MPI is not built for ThreadSanitizer' ;;
 esac
 mkdir results
 export XDG_DATA_HOME="$scratch/data" NO_COLOR=1 TMPDIR="$scratch"
-# from mpirun's asking the ranks to end to its killing them: a second, in which a busy machine saves no result
-export OMPI_MCA_odls_base_sigkill_timeout=60
+# from mpirun's asking the ranks to end to its killing them, and it always waits that long: a second is not enough for a busy
+# machine to save a result
+export OMPI_MCA_odls_base_sigkill_timeout=3
 
 # launch ARGUMENT... - mpirun, also for root and on fewer CPUs than ranks
 launch()
