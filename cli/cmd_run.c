@@ -324,9 +324,9 @@ static int prepare(struct job *s, struct err *e)
         o->replay = &s->replay;
     if (run_plan(&s->run, o, &s->notes, e) || load_replay(s, e))
         return -1;
-    predict_first(s);
     if (join(s, e))
         return -1;
+    predict_first(s); /* the session has told from which address its link goes out */
     gemm_set_threads(o->threads);
     if (!o->replay && probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
         return -1;
