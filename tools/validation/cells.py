@@ -96,6 +96,10 @@ def quick_cells():
             Cell("bench", "gpt2-124m", 256, "2.5G-eth", "split", 5)]
 
 
+def everything():
+    return engine_cells() + unequal_cells() + replay_cells() + torch_cells()
+
+
 def choose(size, engine, only, with_torch):
     """quick, default or long; the default leaves out what takes longest for its say."""
     if size == "quick":

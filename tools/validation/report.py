@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 
+from . import cells
 from .sweep import DRIFT
 
 DEAD_BAND = 0.03  # a measured speed-up this near to 1 decides nothing
@@ -205,7 +206,7 @@ def accuracy_text(rows, runs):
     counted = [r for r in runs if r["counts"]]
     versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
     out = ["# How right predictions were", "",
-           f"Written by `tools/validate` from {len(runs)} runs in {len({r['round'] for r in runs})} rounds "
+           f"Written by `tools/validate` from {len(runs)} runs, of up to {len({r['round'] for r in runs})} for each cell "
            f"(`results/validation/runs.jsonl`). Measured on: {machine_lines(rows)}. ddpbench {', '.join(versions) or '-'}.", "",
            "Every run was predicted before it began, from profiles of both nodes alone (both at work at once) and a measured link; "
            "no distributed training run went into any number of the model, so every level of every factor below is held out. "
@@ -240,6 +241,9 @@ def accuracy_text(rows, runs):
             out += ["", "What each term of the model is worth here:", "", *ablation_lines(part)]
         if part[0]["slow"]:
             out += shares_lines(counted)
+    missing = [c.name for c in cells.everything() if c.name not in {r["cell"] for r in runs}]
+    if missing:
+        out += ["", "## Not measured yet", "", f"{len(missing)} of the cells that `tools/validate --long` has: " + ", ".join(missing) + "."]
     return "\n".join(out) + "\n\n" + NOT_VALIDATED
 
 
