@@ -10,5 +10,6 @@ libddpbench_a_SOURCES += \
 	base/rng.c base/rng.h \
 	base/shift.c base/shift.h \
 	base/stats.c base/stats.h \
+	base/step_word.h \
 	base/suggest.c base/suggest.h \
 	base/units.c base/units.h

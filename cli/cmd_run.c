@@ -451,6 +451,16 @@ static void start_watching(struct job *s)
     s->run.options.hush_ctx = &s->watch;
 }
 
+static void tell_others(void *ranks, const struct step_word *word)
+{
+    ranks_tell_step(ranks, word);
+}
+
+static bool hear_other(void *ranks, int rank, struct step_word *word)
+{
+    return ranks_step(ranks, rank, word);
+}
+
 static void execute(struct job *s)
 {
     waited_for = NULL;
@@ -458,7 +468,12 @@ static void execute(struct job *s)
     clock_utc(s->started);
     start_watching(s);
     s->before = counters_now(&s->probe);
-    struct live live = {s->ranks.rank == 0 ? &s->progress : NULL, &s->run, s->options.live, 0};
+    struct live live = {.progress = s->ranks.rank == 0 ? &s->progress : NULL,
+                        .run = &s->run,
+                        .fd = s->options.live,
+                        .tell = tell_others,
+                        .hear = hear_other,
+                        .others = &s->ranks};
     s->executed = run_execute(&s->run, live_show, &live, &s->notes, &s->err) == 0;
     s->after = counters_now(&s->probe);
     watch_stop(&s->watch);

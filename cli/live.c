@@ -18,16 +18,30 @@ static void tell(const struct live *live, const char *line, int n)
     (void)unheard;
 }
 
-static void tell_step(struct live *live)
+static void tell_step(const struct live *live, int rank, const struct step_word *w, double step_s)
 {
     char line[LINE_BYTES];
+    tell(live, line,
+         snprintf(line, sizeof line, "step %d %d %.9f %.9f %.9f\n", rank, w->done, step_s, w->work_s, w->still_s));
+}
+
+/* This rank's last step, and what others said of theirs. */
+static void tell_steps(struct live *live)
+{
     const struct run *run = live->run;
     const struct run_sample *s = &run->sample[run->n - 1];
+    struct step_word w = {.done = run->n,
+                          .work_s = s->forward_s + s->backward_s + s->optimizer_s,
+                          .still_s = run->options.world > 1 ? s->exposed_s : 0};
     live->told = run->n;
-    double work_s = s->forward_s + s->backward_s + s->optimizer_s;
-    tell(live, line,
-         snprintf(line, sizeof line, "step %d %d %.9f %.9f %.9f\n", run->options.rank, run->n, s->step_s, work_s,
-                  run->options.world > 1 ? s->exposed_s : 0));
+    if (live->tell)
+        live->tell(live->others, &w);
+    if (live->fd < 0)
+        return;
+    tell_step(live, run->options.rank, &w, s->step_s);
+    for (int r = 1; live->hear && r < run->options.world; r++)
+        if (live->hear(live->others, r, &w))
+            tell_step(live, r, &w, w.work_s + w.still_s);
 }
 
 void live_show(void *ctx, const struct run_progress *at)
@@ -36,11 +50,9 @@ void live_show(void *ctx, const struct run_progress *at)
     char line[LINE_BYTES];
     if (live->progress)
         progress_show(live->progress, at);
-    if (live->fd < 0)
-        return;
     if (live->run->n > live->told)
-        tell_step(live);
-    else if (strcmp(at->stage, "training") != 0)
+        tell_steps(live);
+    else if (live->fd >= 0 && strcmp(at->stage, "training") != 0)
         tell(live, line,
              snprintf(line, sizeof line, "stage %d %d %d %.20s\n", live->run->options.rank, at->done, at->total,
                       at->stage));

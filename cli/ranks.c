@@ -227,6 +227,17 @@ void ranks_leave(struct ranks *ranks, const struct run *run, struct notes *notes
     add_warnings(ranks, notes);
 }
 
+void ranks_tell_step(struct ranks *ranks, const struct step_word *word)
+{
+    beat_tell(&ranks->beat, word);
+}
+
+bool ranks_step(struct ranks *ranks, int rank, struct step_word *word)
+{
+    struct session *session = &ranks->peers.session;
+    return ranks->rank == 0 && rank <= session->peers_n && session_step(session, rank - 1, word);
+}
+
 void ranks_report(struct ranks *ranks, const json_t *report, const struct err *own)
 {
     struct err unheard;

@@ -54,6 +54,11 @@ int ranks_meet(struct ranks *ranks, const struct cpus *usable, struct err *e);
 /* plan: what peers have to agree with; borrowed, NULL without peers. */
 int ranks_start(struct ranks *ranks, const struct options *o, json_t *plan, const struct invocation *in, struct err *e);
 
+/* While the run goes on: what this rank's last step was like, for a rank 0 on another node; and, on rank 0, what a rank on
+ * another node said last of its own, false: nothing, or it is on this node and tells by itself. */
+void ranks_tell_step(struct ranks *ranks, const struct step_word *word);
+bool ranks_step(struct ranks *ranks, int rank, struct step_word *word);
+
 /* What was on an emulated link is delivered, and ranks->pacer.cost is known then. err holds what ended the run, if anything
  * did. Rank 0: a lost peer or a failed worker becomes the cause that the worker
  * told or died of; the workers' warnings are added with their rank, each text once. run may not have been planned. */

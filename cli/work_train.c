@@ -310,9 +310,15 @@ static void tell_silence(void *ctx, double silent_s)
     session_tell_silence(ctx, silent_s);
 }
 
+static void tell_step(void *ctx, const struct step_word *word)
+{
+    session_tell_step(ctx, word);
+}
+
 static int finish(struct session *session, const struct options *serving, struct spawn_worker *worker, struct err *e)
 {
-    struct spawn_watch watch = {.timeout_s = serving->peer_timeout_s, .silent = tell_silence, .ctx = session};
+    struct spawn_watch watch = {
+        .timeout_s = serving->peer_timeout_s, .silent = tell_silence, .step = tell_step, .ctx = session};
     struct err why = {0};
     json_t *done;
     int result = spawn_await(worker, &watch, session->stop_fd, &why);

@@ -2,6 +2,7 @@
 #include "comm/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -108,6 +109,22 @@ static void take_clock(struct control *c, const json_t *answer, uint64_t back_ns
     ring_bell(c->ready_fd);
 }
 
+static void take_beat(struct control *c, const json_t *beat)
+{
+    double silent_s = json_number_value(json_object_get(beat, "silent_s"));
+    const json_t *step = json_object_get(beat, "step"), *done = json_object_get(step, "done");
+    json_int_t n = json_integer_value(done);
+    struct step_word w = {.done = n > 0 && n < INT_MAX ? (int)n : 0,
+                          .work_s = json_number_value(json_object_get(step, "work_s")),
+                          .still_s = json_number_value(json_object_get(step, "still_s"))};
+    c->work_silent_ns = silent_s > 0 && silent_s < SILENT_MAX_S ? (uint64_t)(silent_s * 1e9) : 0;
+    if (!step_word_is_sane(&w))
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->heard = w;
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* false: the connection is over. */
 static bool deliver(struct control *c, json_t *message)
 {
@@ -115,8 +132,7 @@ static bool deliver(struct control *c, json_t *message)
     struct err why = {0};
     bool go_on = true;
     if (strcmp(type, "beat") == 0) {
-        double silent_s = json_number_value(json_object_get(message, "silent_s"));
-        c->work_silent_ns = silent_s > 0 && silent_s < SILENT_MAX_S ? (uint64_t)(silent_s * 1e9) : 0;
+        take_beat(c, message);
         json_decref(message);
     } else if (strcmp(type, "clock") == 0) {
         tell_clock(c, message, clock_now_ns());
@@ -259,6 +275,13 @@ static void beat_if_due(struct control *c, struct beat *b)
     json_t *beat = json_pack("{s:s}", "type", "beat");
     if (silent_ms >= CONTROL_BEAT_MS * 3 / 2)
         json_object_set_new(beat, "silent_s", json_real(silent_ms * 1e-3));
+    pthread_mutex_lock(&c->lock);
+    struct step_word w = c->said;
+    pthread_mutex_unlock(&c->lock);
+    if (w.done > 0)
+        json_object_set_new(
+            beat, "step",
+            json_pack("{s:i, s:f, s:f}", "done", w.done, "work_s", w.work_s, "still_s", w.still_s));
     queue(c, beat, &full);
 }
 
@@ -418,6 +441,21 @@ int control_clock(struct control *control, struct clock_reading *reading, int ex
 void control_tell_silence(struct control *control, double silent_s)
 {
     atomic_store(&control->silent_ms, silent_s > 0 ? (unsigned)(silent_s * 1e3) : 0);
+}
+
+void control_tell_step(struct control *control, const struct step_word *word)
+{
+    pthread_mutex_lock(&control->lock);
+    control->said = *word;
+    pthread_mutex_unlock(&control->lock);
+}
+
+bool control_step(struct control *control, struct step_word *word)
+{
+    pthread_mutex_lock(&control->lock);
+    *word = control->heard;
+    pthread_mutex_unlock(&control->lock);
+    return word->done > 0;
 }
 
 void control_stop(struct control *control, json_t *last)

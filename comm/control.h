@@ -4,7 +4,8 @@
  * The thread alone touches the connection. Every second it says that this node lives; what it hears proves that the
  * other one does, however busy that one's training threads are, so a slow node is measured and only a dead or frozen one
  * is given up: after 3 s of silence with a warning, after timeout_ns for good. A heartbeat may add that what works there is
- * silent itself (control_tell_silence), which counts the same. Messages go through two short queues.
+ * silent itself (control_tell_silence), which counts the same, and what its last step was like (control_tell_step). Messages
+ * go through two short queues.
  *
  *     control_start(&control, &channel, &options, e)        the channel is the control's now, also if this fails
  *     control_send, control_receive                         any one thread
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/step_word.h"
 #include "comm/channel.h"
 #include "comm/clock_offset.h"
 
@@ -48,6 +50,7 @@ struct control {
     size_t out_bytes, out_capacity;
     json_t *in[CONTROL_QUEUE_MAX];
     int in_n;
+    struct step_word said, heard; /* by this node of its step, by the other one of its own */
     bool clocked; /* an answer to a question about the clock is in exchange */
     struct clock_exchange exchange;
     bool stopping, ended; /* asked to end; the other end said bye */
@@ -78,6 +81,11 @@ bool control_told(struct control *control, struct err *e);
 /* What works on this side has given no sign of life for so long; the next heartbeats say so, and the other end judges that
  * silence as it does the connection's own. Any thread. */
 void control_tell_silence(struct control *control, double silent_s);
+
+/* What the last step was like here, for the next heartbeats; and what the other node has said last, false: nothing yet. Any
+ * thread. */
+void control_tell_step(struct control *control, const struct step_word *word);
+bool control_step(struct control *control, struct step_word *word);
 
 /* Sends a last message (NULL: none; freed) if that is possible within a second, ends the thread, closes. Accepts a
  * zeroed control. */

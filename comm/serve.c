@@ -318,6 +318,18 @@ static void welcome(struct serve *s)
     }
 }
 
+/* Nothing is asked of it until its time comes. */
+static bool is_kept(const struct guest *g)
+{
+    return g->stage == GUEST_HELD || g->stage == GUEST_WAITS;
+}
+
+/* For what it has to say: one that waits for the end of a session has said all. */
+static bool has_deadline(const struct guest *g)
+{
+    return g->stage != GUEST_FREE && g->stage != GUEST_WAITS;
+}
+
 /* Those whose time has come: to be heard, or to go. */
 static void attend_to_clock(struct serve *s)
 {
@@ -329,7 +341,7 @@ static void attend_to_clock(struct serve *s)
             attend(s, g);
         if (g->stage == GUEST_WAITS)
             admit(s, g);
-        if (g->stage == GUEST_FREE || g->stage == GUEST_WAITS || now_ns < g->deadline_ns)
+        if (!has_deadline(g) || now_ns < g->deadline_ns)
             continue;
         err_set(&e, ERR_UNAVAILABLE, "nothing whole came from it within %d s", GUEST_SECONDS);
         send_away(s, g, &e);
@@ -343,13 +355,13 @@ enum { AT_LISTENER, AT_STOP, AT_KEY, AT_DONE, AT_GUESTS };
 static uint64_t next_deadline(const struct serve *s)
 {
     uint64_t next = wait_deadline(3600);
-    for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (s->guests[i].stage != GUEST_FREE && s->guests[i].stage != GUEST_WAITS && s->guests[i].deadline_ns < next)
-            next = s->guests[i].deadline_ns;
-    for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if ((s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS) &&
-            s->guests[i].held_until_ns < next)
-            next = s->guests[i].held_until_ns;
+    for (int i = 0; i < SERVE_GUESTS_MAX; i++) {
+        const struct guest *g = &s->guests[i];
+        if (has_deadline(g) && g->deadline_ns < next)
+            next = g->deadline_ns;
+        if (is_kept(g) && g->held_until_ns < next)
+            next = g->held_until_ns;
+    }
     if (s->had_code && s->house.code.until_ns < next)
         next = s->house.code.until_ns;
     uint64_t given_up_ns = s->idle_since_ns + (uint64_t)(s->options.wait_s * 1e9);
@@ -409,7 +421,7 @@ static int attend_all(struct serve *s, struct err *e)
         }
     }
     for (int i = 0; i < SERVE_GUESTS_MAX; i++)
-        if (p[AT_GUESTS + i].revents && (s->guests[i].stage == GUEST_HELD || s->guests[i].stage == GUEST_WAITS))
+        if (p[AT_GUESTS + i].revents && is_kept(&s->guests[i]))
             guest_fini(&s->guests[i]); /* nothing was asked of it: it has gone */
         else if (p[AT_GUESTS + i].revents && s->guests[i].stage != GUEST_FREE)
             attend(s, &s->guests[i]);

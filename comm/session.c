@@ -72,6 +72,17 @@ void session_tell_silence(struct session *session, double silent_s)
         control_tell_silence(&session->peers[i].control, silent_s);
 }
 
+void session_tell_step(struct session *session, const struct step_word *word)
+{
+    for (int i = 0; i < session->peers_n; i++)
+        control_tell_step(&session->peers[i].control, word);
+}
+
+bool session_step(struct session *session, int peer, struct step_word *word)
+{
+    return control_step(&session->peers[peer].control, word);
+}
+
 void session_stop(struct session *session)
 {
     uint64_t one = 1;

@@ -113,6 +113,11 @@ int session_receive(struct session *session, int peer, const char *type, json_t 
  * that the node lives. Any thread, until session_close(). */
 void session_tell_silence(struct session *session, double silent_s);
 
+/* What the last step of this node was like, for its peers; what a peer said last of its own, false: nothing yet. Once a second at
+ * most, with the heartbeat. Any thread, until session_close(). */
+void session_tell_step(struct session *session, const struct step_word *word);
+bool session_step(struct session *session, int peer, struct step_word *word);
+
 /* Makes stop_fd readable. Safe in a signal handler. */
 void session_stop(struct session *session);
 

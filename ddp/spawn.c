@@ -164,9 +164,7 @@ static void conclude(struct spawn *s, struct spawn_worker *worker)
 /* Signs of life in front of the report are not kept. */
 static void skip_beats(struct spawn_worker *worker)
 {
-    size_t n = 0;
-    while (n < worker->bytes && worker->text[n] == '\n')
-        n++;
+    size_t n = beat_skip(worker->text, worker->bytes, &worker->word);
     memmove(worker->text, worker->text + n, worker->bytes - n);
     worker->bytes -= n;
 }
@@ -513,6 +511,8 @@ static void judge_worker(struct spawn_worker *worker, const struct spawn_watch *
     enum beat_verdict verdict = beat_judge(&worker->beat, o->timeout_s, &silent_s);
     if (o->silent)
         o->silent(o->ctx, silent_s);
+    if (o->step && worker->word.done > 0)
+        o->step(o->ctx, &worker->word);
     if (verdict == BEAT_LOST) {
         worker->silent_s = silent_s;
         bury(worker);

@@ -43,10 +43,11 @@
 
 struct spawn_watch {
     double timeout_s; /* of silence; 0: none is too long */
-    /* A worker is silent: warn once, in words, and silent now and then with how long; on the thread that watches. May be
-     * NULL. */
+    /* A worker is silent: warn once, in words, and silent now and then with how long; step now and then with what the worker
+     * said last (spawn_await). On the thread that watches. May be NULL. */
     void (*warn)(void *ctx, const char *text);
     void (*silent)(void *ctx, double silent_s);
+    void (*step)(void *ctx, const struct step_word *word);
     void *ctx;
 };
 
@@ -59,6 +60,7 @@ struct spawn_worker {
     json_t *report; /* NULL: it said nothing that is JSON */
     bool killed;    /* by us */
     struct beat_watch beat;
+    struct step_word word;
     double silent_s; /* it was killed because of that; 0: it was not */
     bool reaped;
     int status; /* as from waitpid */

@@ -273,7 +273,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     const struct run_options *o = &run->options;
     *s = (struct run_sample){.sent_bytes = NAN};
     uint64_t t0 = clock_now_ns();
-    if (fetch(w, e))
+    if (!o->replay && fetch(w, e)) /* what is slept through needs no data */
         return -1;
     memset(w->layer_s, 0, sizeof w->layer_s);
     run->stamps_per_step = 0;

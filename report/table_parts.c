@@ -129,8 +129,12 @@ const char *table_seconds(char *buf, size_t size, double seconds)
             snprintf(buf, size, "%ld min %ld s", s / 60, s % 60);
         return buf;
     }
-    if (seconds >= 1 || seconds == 0) {
-        snprintf(buf, size, "%.*f s", seconds >= 10 || seconds == floor(seconds) ? 0 : 1, seconds);
+    if (seconds == floor(seconds)) { /* a plan, not a measurement */
+        snprintf(buf, size, "%.0f s", seconds);
+        return buf;
+    }
+    if (seconds >= 1) {
+        snprintf(buf, size, "%s s", table_number(digits, sizeof digits, seconds));
         return buf;
     }
     struct table_unit u = table_unit_for(seconds);

@@ -14,7 +14,7 @@ static int pipe_fd[2];
 static void listen_to_run(void)
 {
     ck_assert_int_eq(pipe(pipe_fd), 0);
-    live = (struct live){NULL, &run, pipe_fd[1], 0};
+    live = (struct live){.run = &run, .fd = pipe_fd[1]};
 }
 
 static struct live_word heard(void)
@@ -65,6 +65,47 @@ START_TEST(a_step_is_told_once)
     ck_assert(heard().step);
     ck_assert_str_eq(heard().stage, "warm-up");
     ck_assert_int_eq(live.told, 1);
+}
+END_TEST
+
+static int told;
+
+static void take(void *others, const struct step_word *word)
+{
+    ck_assert_ptr_eq(others, &told);
+    told = word->done;
+}
+
+/* Of three other ranks the second has said something. */
+static bool say(void *others, int rank, struct step_word *word)
+{
+    ck_assert_ptr_eq(others, &told);
+    *word = (struct step_word){.done = 5, .work_s = 0.5, .still_s = 0.25};
+    return rank == 2;
+}
+
+START_TEST(ranks_on_other_nodes_are_told_and_heard)
+{
+    struct run_sample samples[6] = {{.step_s = 1}};
+    struct run_progress at = {"training", 1, 10, 1, -1, NAN}, other = {"warm-up", 1, 2, 1, -1, NAN};
+    run.sample = samples;
+    run.n = 6;
+    run.options.rank = 0;
+    run.options.world = 4;
+    listen_to_run();
+    live.tell = take;
+    live.hear = say;
+    live.others = &told;
+    live_show(&live, &at);
+    live_show(&live, &other);
+    ck_assert_int_eq(told, 6);
+    ck_assert_int_eq(heard().rank, 0);
+    struct live_word w = heard();
+    ck_assert(w.step);
+    ck_assert_int_eq(w.rank, 2);
+    ck_assert_int_eq(w.done, 5);
+    ck_assert(w.step_s == 0.75 && w.work_s == 0.5 && w.still_s == 0.25);
+    ck_assert_str_eq(heard().stage, "warm-up");
 }
 END_TEST
 
@@ -122,6 +163,7 @@ int main(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_step_arrives_as_it_was);
     tcase_add_test(tc, a_step_is_told_once);
+    tcase_add_test(tc, ranks_on_other_nodes_are_told_and_heard);
     tcase_add_test(tc, nobody_has_to_listen);
     tcase_add_test(tc, other_lines_are_none);
     tcase_add_test(tc, bars_are_in_proportion);

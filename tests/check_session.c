@@ -703,6 +703,28 @@ START_TEST(clocks_are_compared_while_the_session_lasts)
 }
 END_TEST
 
+/* What a node says of its step comes with a heartbeat; what cannot be is not taken. */
+START_TEST(steps_are_told_with_the_heartbeat)
+{
+    kit_pair(&a, &b, NULL);
+    b.work = KIT_STEP;
+    kit_serve(&b);
+    kit_call_init(&call, &a, kit_address(&b));
+    expect_session();
+    struct step_word word;
+    struct err e = {0};
+    ck_assert(!session_step(&call.session, 0, &word));
+    for (int i = 0; i < 3000 && !session_step(&call.session, 0, &word); i++)
+        usleep(10000);
+    ck_assert_int_eq(word.done, 8);
+    ck_assert_double_eq(word.work_s, 0.5);
+    ck_assert_double_eq(word.still_s, 0.25);
+    ck_assert_int_eq(session_send(&call.session, 0, json_pack("{s:s}", "type", "enough"), &e), 0);
+    ck_assert(kit_said(&b, "ended well"));
+    kit_call_end(&call, NULL);
+}
+END_TEST
+
 /* A frozen process keeps its connections: a warning after 3 s of silence, the end at the time agreed on, 10 s instead of 60. The
  * server is a process of its own here. Silence counts from its last sign of life, which is no earlier than its answer. */
 START_TEST(a_frozen_peer_is_warned_of_then_given_up)
@@ -847,6 +869,7 @@ int main(void)
     tcase_add_test(t, the_other_end_hears_why_at_once);
     tcase_add_test(t, a_dead_peer_is_noticed_at_once);
     tcase_add_test(t, clocks_are_compared_while_the_session_lasts);
+    tcase_add_test(t, steps_are_told_with_the_heartbeat);
     tcase_add_test(t, a_frozen_peer_is_warned_of_then_given_up);
     tcase_add_test(t, the_shorter_patience_counts_at_both_ends);
     tcase_add_test(t, nobody_comes);

@@ -48,6 +48,15 @@ static int hold(struct session *s, struct err *e)
     return 0;
 }
 
+/* A word that nobody can believe, a heartbeat later a good one. */
+static int tell_steps(struct session *s, struct err *e)
+{
+    session_tell_step(s, &(struct step_word){.done = 7, .work_s = -1, .still_s = 0.25});
+    usleep(CONTROL_BEAT_MS * 1500);
+    session_tell_step(s, &(struct step_word){.done = 8, .work_s = 0.5, .still_s = 0.25});
+    return hold(s, e);
+}
+
 /* rank + 1 summed over all ranks, on the session's data sockets. */
 static int ring_once(struct session *s, struct err *e)
 {
@@ -83,6 +92,7 @@ static int work(void *ctx, struct session *s, struct err *e)
     int result = node->work == KIT_ECHO   ? echo(s, e)
                  : node->work == KIT_HOLD ? hold(s, e)
                  : node->work == KIT_RING ? ring_once(s, e)
+                 : node->work == KIT_STEP ? tell_steps(s, e)
                                           : 0;
     pthread_mutex_lock(&node->lock);
     node->run_err = result ? *e : (struct err){0};

@@ -15,7 +15,7 @@
 
 enum { KIT_SAID_BYTES = 16384 };
 
-enum kit_work { KIT_NOTHING, KIT_ECHO, KIT_HOLD, KIT_RING };
+enum kit_work { KIT_NOTHING, KIT_ECHO, KIT_HOLD, KIT_RING, KIT_STEP };
 
 struct kit_node {
     char folder[64];
