@@ -22,8 +22,11 @@ static void settle(struct options *o)
 }
 
 /* What the sentences are made of. */
+/* A quota that held the process back for more than this part of the time explains a drift. */
+#define QUOTA_SHARE 0.02
+
 struct words {
-    char first[48], last[48], span[48], at[48];
+    char first[48], last[48], span[48], at[48], until[48];
 };
 
 static void tell_finding(char *text, size_t size, const struct drift *d)
@@ -34,12 +37,16 @@ static void tell_finding(char *text, size_t size, const struct drift *d)
     table_seconds(w.last, sizeof w.last, d->last_s);
     table_seconds(w.span, sizeof w.span, d->duration_s);
     table_seconds(w.at, sizeof w.at, d->jump_at_s);
+    table_seconds(w.until, sizeof w.until, d->onset_s);
     if (d->shape == DRIFT_NONE)
         snprintf(text, size, "no drift seen over %s (%d steps of %s); a change of %.1f %% would have been", w.span,
                  d->n, w.first, 100 * d->smallest);
     else if (d->shape == DRIFT_JUMP)
         snprintf(text, size, "a step took %s at first and %s from %s on: %+.1f %% over %s", w.first, w.last, w.at,
                  change, w.span);
+    else if (d->shape == DRIFT_LATE_EXPONENTIAL)
+        snprintf(text, size, "a step took %s until %s and %s after %s: %+.1f %%", w.first, w.until, w.last, w.span,
+                 change);
     else
         snprintf(text, size, "a step took %s at first and %s after %s: %+.1f %%", w.first, w.last, w.span, change);
 }
@@ -68,7 +75,10 @@ static void tell_cause(char *text, size_t size, const struct drift *d, const str
     char heat[64] = "";
     if (isfinite(degc[1] - degc[0]))
         snprintf(heat, sizeof heat, ", at %.0f and %.0f degrees", degc[0], degc[1]);
-    if (events > 0)
+    double quota_s = health_value(health, HEALTH_QUOTA_S, health->n - 1);
+    if (quota_s > QUOTA_SHARE * d->duration_s)
+        snprintf(text, size, "the CPU quota held it back for %.0f s: not heat", quota_s);
+    else if (events > 0)
         snprintf(text, size, "the processor reported heat %.0f times%s", events, heat);
     else if (fabs(hz[0] / hz[1] - 1) > 0.01 && (hz[0] > hz[1]) == (slower > 1))
         snprintf(text, size, "the clock went from %.2f to %.2f GHz%s", hz[0] * 1e-9, hz[1] * 1e-9, heat);
@@ -99,6 +109,8 @@ static json_t *shape_json(const struct drift *d)
     json_object_set_new(o, "tau_s", tau);
     if (d->shape == DRIFT_JUMP)
         json_object_set_new(o, "jump_at_s", json_num(d->jump_at_s));
+    if (d->shape == DRIFT_LATE_EXPONENTIAL)
+        json_object_set_new(o, "onset_s", json_num(d->onset_s));
     return o;
 }
 

@@ -214,18 +214,19 @@ static double over_runs(const struct live *l, int way, const char *a, const char
     return stats_median(x, n);
 }
 
-/* How much slower matrix products are while the link is full both ways, at this end. */
-static double slowdown(const json_t *link)
+/* How much longer this node's work takes in the common steps than in its own alone, median over the runs: what communication takes
+ * from computing, for the part of a step beside which there is some. */
+static double slowdown(const struct live *l, int way)
 {
-    const json_t *list = json_object_get(link, "interaction");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i);
-        const char *work = json_string_value(json_object_get(o, "work"));
-        if (work && strcmp(work, "gemm") == 0 && table_num(o, "load", NULL) == 1 &&
-            !json_is_true(json_object_get(o, "reserved_core")))
-            return table_value(table_at(o, "a", "slowdown", "median", NULL));
+    double x[ROUNDS];
+    size_t n = 0;
+    for (int i = 0; i < l->n[way]; i++) {
+        const json_t *node = json_array_get(json_object_get(l->run[way][i], "nodes"), 0);
+        double v = table_value(table_at(node, "summary", "compute_s", "median", NULL)) / table_num(node, "alone_step_s", NULL);
+        if (isfinite(v))
+            x[n++] = v;
     }
-    return NAN;
+    return stats_median(x, n);
 }
 
 static json_t *way_json(const struct live *l, int way)
@@ -238,7 +239,7 @@ static json_t *way_json(const struct live *l, int way)
     json_object_set_new(o, "rate_bytes_per_s", json_num(table_num(link, "rate_bytes_per_s", NULL)));
     json_object_set_new(o, "rtt_s", json_num(table_num(link, "rtt_s", NULL)));
     json_object_set_new(o, "jitter_s", json_num(table_num(idle, "p90", NULL) - table_num(idle, "p50", NULL)));
-    json_object_set_new(o, "compute_slowdown", json_num(slowdown(link)));
+    json_object_set_new(o, "compute_slowdown", json_num(slowdown(l, way)));
     double exposed = over_runs(l, way, "communication", "exposed_s"),
            total = over_runs(l, way, "communication", "total_s");
     json_object_set_new(o, "exposed_share", json_num(exposed / total));
@@ -342,7 +343,7 @@ char *compare_live_render(const json_t *d)
     row(p.f, ways, "speed-up, measured", "measured_speedup", times);
     fprintf(p.f,
             "\njitter: from the median round trip to its 90th percentile, idle\n"
-            "computing beside it: how many times as long matrix products on this node take while the link is full\n"
+            "computing beside it: how many times as long this node computes in a common step as in one alone\n"
             "exposed communication: the part of it that no computing hides\n"
             "speed-up: of two nodes over this interface, against the faster one alone\n\n");
     return table_close(&p);

@@ -1,8 +1,8 @@
 /*
  * predict/drift.c - see drift.h. Start at drift_fit(), at the end: blocks, one fit of each shape, the choice.
  *
- * For given times tau the exponentials are linear in their amplitudes, so tau is searched on a grid and the rest solved by
- * normal equations. The choice is by the Bayesian information criterion over the blocks, n log(rss / n) + k log n, with a
+ * For given times tau and onset the exponentials are linear in their amplitudes, so those are searched on a grid and the rest
+ * solved by normal equations. The choice is by the Bayesian information criterion over the blocks, n log(rss / n) + k log n, with a
  * margin of 10 that the next shape has to win: blocks of a real machine are not quite independent.
  */
 #include "predict/drift.h"
@@ -16,6 +16,7 @@
 const char *const drift_shape_names[DRIFT_SHAPES] = {[DRIFT_NONE] = "none",
                                                      [DRIFT_JUMP] = "jump",
                                                      [DRIFT_EXPONENTIAL] = "exponential",
+                                                     [DRIFT_LATE_EXPONENTIAL] = "late exponential",
                                                      [DRIFT_TWO_EXPONENTIALS] = "two exponentials"};
 
 enum { TAUS = 24, STEPS_OF_A_BLOCK_MAX = 4096 };
@@ -112,12 +113,18 @@ static bool solve(double m[3][4], int k)
     return true;
 }
 
+/* What is left of the first level at t. */
+static double left_of(const struct drift *d, int term, double t)
+{
+    return exp(-fmax(t - d->onset_s, 0) / d->tau_s[term]);
+}
+
 /* Amplitudes for given times; both of one sign, since heat goes one way. */
 static bool fit_amplitudes(struct drift *d, const struct blocks *b, int terms)
 {
     double m[3][4] = {{0}};
     for (int i = 0; i < b->n; i++) {
-        double basis[3] = {1, exp(-b->t[i] / d->tau_s[0]), terms > 1 ? exp(-b->t[i] / d->tau_s[1]) : 0};
+        double basis[3] = {1, left_of(d, 0, b->t[i]), terms > 1 ? left_of(d, 1, b->t[i]) : 0};
         for (int r = 0; r <= terms; r++) {
             for (int c = 0; c <= terms; c++)
                 m[r][c] += basis[r] * basis[c];
@@ -153,6 +160,28 @@ static double fit_exponentials(struct drift *d, const struct blocks *b, int term
     return best;
 }
 
+/* Three blocks at least before the onset, as for a jump, and six behind it, which are to tell its time. */
+static double fit_late(struct drift *d, const struct blocks *b)
+{
+    double best = INFINITY, shortest = b->t[1] - b->t[0], longest = 1.5 * d->duration_s;
+    struct drift trial = *d;
+    trial.shape = DRIFT_LATE_EXPONENTIAL;
+    double ratio = pow(longest / shortest, 1.0 / (TAUS - 1));
+    for (int from = 2; from + 7 <= b->n; from++)
+        for (int i = 0; i < TAUS; i++) {
+            trial.onset_s = b->t[from];
+            trial.tau_s[0] = shortest * pow(ratio, i);
+            if (!fit_amplitudes(&trial, b, 1))
+                continue;
+            double rss = rss_of(&trial, b);
+            if (rss < best) {
+                best = rss;
+                *d = trial;
+            }
+        }
+    return best;
+}
+
 double drift_at(const struct drift *d, double time_s)
 {
     double t = fmin(fmax(time_s, d->from_s), d->duration_s);
@@ -160,9 +189,10 @@ double drift_at(const struct drift *d, double time_s)
     case DRIFT_JUMP:
         return d->level_s + (t < d->jump_at_s ? d->a_s[0] : 0);
     case DRIFT_TWO_EXPONENTIALS:
-        return d->level_s + d->a_s[0] * exp(-t / d->tau_s[0]) + d->a_s[1] * exp(-t / d->tau_s[1]);
+        return d->level_s + d->a_s[0] * left_of(d, 0, t) + d->a_s[1] * left_of(d, 1, t);
     case DRIFT_EXPONENTIAL:
-        return d->level_s + d->a_s[0] * exp(-t / d->tau_s[0]);
+    case DRIFT_LATE_EXPONENTIAL:
+        return d->level_s + d->a_s[0] * left_of(d, 0, t);
     default:
         return d->level_s;
     }
@@ -178,7 +208,7 @@ static double noise_of(const struct drift *d, const struct blocks *b)
 
 void drift_fit(struct drift *d, const double *at_s, const double *step_s, int n)
 {
-    static const int parameters[DRIFT_SHAPES] = {1, 3, 3, 5};
+    static const int parameters[DRIFT_SHAPES] = {1, 3, 3, 4, 5};
     struct blocks b = {0};
     *d = (struct drift){.n = n};
     if (n >= DRIFT_STEPS_MIN)
@@ -189,9 +219,9 @@ void drift_fit(struct drift *d, const double *at_s, const double *step_s, int n)
         return;
     d->duration_s = at_s[n - 1] + step_s[n - 1];
     d->from_s = b.t[0];
-    struct drift fit[DRIFT_SHAPES] = {*d, *d, *d, *d};
+    struct drift fit[DRIFT_SHAPES] = {*d, *d, *d, *d, *d};
     double rss[DRIFT_SHAPES] = {fit_none(&fit[0], &b), fit_jump(&fit[1], &b), fit_exponentials(&fit[2], &b, 1),
-                                fit_exponentials(&fit[3], &b, 2)};
+                                fit_late(&fit[3], &b), fit_exponentials(&fit[4], &b, 2)};
     /* equal to the last digit would be infinitely sure: nothing is measured better than to a millionth */
     double least = b.n * pow(1e-6 * fit[0].level_s, 2), score[DRIFT_SHAPES];
     int best = DRIFT_NONE;
@@ -230,10 +260,11 @@ void drift_trajectory(const struct drift *d, struct heat_path *heat)
         heat->factor[1] = d->last_s / first;
         return;
     }
-    /* denser where it changes: halves of the time, from a thousandth on if there is more than a level */
+    /* denser where it changes: halves of the time from there, from a thousandth on if there is more than a level */
     int n = d->shape == DRIFT_NONE ? 1 : 12;
     for (int i = 0; i < n; i++) {
-        heat->time_s[i] = d->duration_s * pow(0.5, n - 1 - i);
+        bool onset = i == 0 && d->onset_s > 0;
+        heat->time_s[i] = d->onset_s + (onset ? 0 : (d->duration_s - d->onset_s) * pow(0.5, n - 1 - i));
         heat->factor[i] = drift_at(d, heat->time_s[i]) / first;
     }
     heat->n = n;

@@ -1,6 +1,6 @@
 /*
  * predict/drift.h - how the time of a step changes over a long run, from the steps alone: one level, one jump, or an approach
- * to another level in one or two exponentials.
+ * to another level in one or two exponentials, which may begin late: a boost that holds until its budget of heat is used up.
  *
  * The steps are taken together in blocks whose medians are fitted; a shape with more parameters has to earn them, and a change
  * counts only if it is larger than what blocks differ by and than 2 %. "No drift seen" is an answer. Nothing is said of times
@@ -15,7 +15,14 @@
 
 enum { DRIFT_BLOCKS = 64, DRIFT_STEPS_MIN = 20, DRIFT_BLOCKS_MIN = 10 };
 
-enum drift_shape { DRIFT_NONE, DRIFT_JUMP, DRIFT_EXPONENTIAL, DRIFT_TWO_EXPONENTIALS, DRIFT_SHAPES };
+enum drift_shape {
+    DRIFT_NONE,
+    DRIFT_JUMP,
+    DRIFT_EXPONENTIAL,
+    DRIFT_LATE_EXPONENTIAL,
+    DRIFT_TWO_EXPONENTIALS,
+    DRIFT_SHAPES
+};
 extern const char *const drift_shape_names[DRIFT_SHAPES];
 
 struct drift {
@@ -27,7 +34,8 @@ struct drift {
     double noise;                     /* one standard deviation of a block about the fit, relative to the first level */
     double first_s, last_s;           /* a step at the start and at the end, by the fit */
     double jump_at_s;                 /* JUMP */
-    double level_s, a_s[2], tau_s[2]; /* level + sum a exp(-t / tau); an unused a is 0 */
+    double onset_s;                   /* LATE: the first level holds until then; else 0 */
+    double level_s, a_s[2], tau_s[2]; /* level + sum a exp(-max(t - onset, 0) / tau); an unused a is 0 */
     double smallest;                  /* change that would have been seen, relative */
 };
 

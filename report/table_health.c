@@ -66,17 +66,23 @@ static void marks(struct table_page *p, const json_t *health)
         fprintf(p->f, " of %zu steps\n", json_array_size(table_at(p->d, "samples", NULL)));
 }
 
+/* Of points that change nothing the last one; a jump's two are in the finding. */
 static void trajectory(struct table_page *p, const json_t *list)
 {
     char at[TABLE_CELL];
     size_t n = json_array_size(list);
-    if (n == 0)
+    bool any = false;
+    if (n <= 2)
         return;
     table_label(p, "");
     for (size_t i = 0; i < n; i++) {
-        const json_t *point = json_array_get(list, i);
-        fprintf(p->f, "%sx %.3f after %s", i ? ", " : "", table_num(point, "factor", NULL),
+        const json_t *point = json_array_get(list, i), *next = json_array_get(list, i + 1);
+        double factor = table_num(point, "factor", NULL);
+        if (next && fabs(table_num(next, "factor", NULL) - factor) < 0.005)
+            continue;
+        fprintf(p->f, "%sx %.2f after %s", any ? ", " : "", factor,
                 table_seconds(at, sizeof at, table_num(point, "time_s", NULL)));
+        any = true;
     }
     fprintf(p->f, "\n");
 }

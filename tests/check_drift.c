@@ -47,6 +47,12 @@ static double boost_and_warm(double t)
     return 0.75 - 0.1 * exp(-t / 20) - 0.15 * exp(-t / 300);
 }
 
+/* Held for a minute, then throttled more and more. */
+static double held(double t)
+{
+    return 0.5 / (t < 60 ? 1 : 0.7 + 0.3 * exp(-(t - 60) / 120));
+}
+
 static double a_little(double t)
 {
     return t < 300 ? 0.5 : 0.507;
@@ -97,6 +103,29 @@ START_TEST(one_exponential)
     is_about(d.last_s / d.first_s, 1.2, 0.02);
     for (double t = 10; t < 600; t *= 1.5)
         is_about(drift_at(&d, t), warm(t), 0.015);
+}
+END_TEST
+
+/* The first level is what the steps took, not what a curve through the others would have been. */
+START_TEST(an_onset)
+{
+    make(1000, held, 0.02);
+    ck_assert_msg(d.shape == DRIFT_LATE_EXPONENTIAL, "%s", drift_shape_names[d.shape]);
+    is_about(d.first_s, 0.5, 0.02);
+    is_about(d.onset_s, 60, 0.5);
+    is_about(d.last_s, held(d.duration_s), 0.02);
+    for (double t = 10; t < 600; t *= 1.2)
+        is_about(drift_at(&d, t), held(t), 0.03);
+    struct heat_path heat;
+    drift_trajectory(&d, &heat);
+    ck_assert_int_le(heat.n, HEAT_POINTS_MAX);
+    is_about(heat_factor(&heat, 10), 1, 1e-9);
+    is_about(heat_factor(&heat, d.onset_s), 1, 1e-9);
+    for (int i = 1; i < heat.n; i++)
+        ck_assert(heat.time_s[i] > heat.time_s[i - 1]);
+    is_about(heat.time_s[heat.n - 1], d.duration_s, 1e-9);
+    for (double t = 100; t < 600; t *= 1.2)
+        is_about(heat_factor(&heat, t), drift_at(&d, t) / d.first_s, 0.03);
 }
 END_TEST
 
@@ -172,6 +201,7 @@ int main(void)
     tcase_add_test(c, no_drift);
     tcase_add_test(c, a_jump);
     tcase_add_test(c, one_exponential);
+    tcase_add_test(c, an_onset);
     tcase_add_test(c, two_exponentials);
     tcase_add_test(c, odd_steps);
     tcase_add_test(c, noise_that_remembers);

@@ -38,6 +38,8 @@ at out ways.0.interface va
 at out ways.1.interface vc
 near 'the rate of the slow one' "$(value out ways.0.rate_bytes_per_s)" 12e6 25e6
 near 'of the fast one' "$(value out ways.1.rate_bytes_per_s)" 35e6 115e6
+between 'what communication takes from computing' "$(value out ways.0.compute_slowdown)" 0.5 5
+between 'on the other one' "$(value out ways.1.compute_slowdown)" 0.5 5
 near 'four of each against four: 2 of 70' "$(value out p)" 0.028 0.029
 between 'the slow one is predicted' "$(value out ways.0.predicted_speedup)" 0.001 2
 between 'and measured' "$(value out ways.0.measured_speedup)" 0.001 2
