@@ -30,6 +30,10 @@ def wilson(share, n, z=1.96):
 
 # ---- rows to runs ----
 
+def machine_name(m):
+    return f"{m['cpu']} ({'part ' + m['part'] + ', ' if 'part' in m else ''}Linux {m['kernel']})"
+
+
 def collect(rows):
     """Every measured run with its prediction, its bracket and whether it counts: the last attempt of each."""
     closed = {r["bracket"]: r for r in rows if r["kind"] == "bracket"}
@@ -41,7 +45,7 @@ def collect(rows):
         if r["kind"] != "run" or key[2] not in closed or key not in predicted:
             continue
         runs.append(score({**predicted[key], "measured": r["measured"], "around": closed[key[2]],
-                           "machine": machine and machine["cpu"]}))
+                           "machine": machine and machine_name(machine)}))
     last = {}
     for r in runs:
         last[(r["cell"], r["round"])] = r
@@ -199,7 +203,7 @@ def machine_lines(rows):
         m = r.get("machine")
         if r["kind"] == "machine" and m not in found:
             found.append(m)
-    return "; ".join(f"{m['cpu']}, {m['cpus']} CPUs, Linux {m['kernel']}" for m in found) or "not recorded"
+    return "; ".join(f"{machine_name(m)}, {m['cpus']} CPUs" for m in found) or "not recorded"
 
 
 def accuracy_text(rows, runs):

@@ -132,11 +132,12 @@ def stop(p):
 
 
 def machine():
-    cpu = None
+    about = {}
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
         for line in f:
-            if line.startswith("model name"):
-                cpu = line.split(":", 1)[1].strip()
-                break
-    return {"cpu": cpu, "cpus": len(os.sched_getaffinity(0)), "kernel": os.uname().release,
+            key, _, value = line.partition(":")
+            about.setdefault(key.strip(), value.strip())
+    # A hypervisor may call all its CPUs the same.
+    part = "-".join(about.get(k, "?") for k in ("cpu family", "model", "stepping"))
+    return {"cpu": about.get("model name"), "part": part, "cpus": len(os.sched_getaffinity(0)), "kernel": os.uname().release,
             "python": sys.version.split()[0]}
