@@ -11,9 +11,12 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "report/compare.h"
+#include "report/page_compare.h"
 #include "report/pick.h"
 #include "report/store.h"
 #include "report/table_compare.h"
+#include "report/ways.h"
+#include "version.h"
 
 static const char purpose[] =
     "Whether the runs B are faster than the runs A: faster, slower, no change seen, or too few runs.\n\n"
@@ -106,13 +109,28 @@ static int answer(json_t *d, struct notes *notes, const char *const *words, int 
 static char *render(const json_t *d)
 {
     struct table_style style = {.colour = output_wants_colour(1)};
-    char *ways = json_object_get(d, "ways") ? compare_live_render(d) : strdup(""), *text = NULL;
+    char *ways = json_object_get(d, "ways") ? ways_render(d) : strdup(""), *text = NULL;
     char *table = table_compare_render(d, &style);
-    if (ways && table && asprintf(&text, "%s%s", ways, table) < 0)
+    const char *page = json_string_value(json_object_get(d, "page"));
+    if (ways && table &&
+        asprintf(&text, "%s%s%s%s%s", ways, table, page ? "page        " : "", page ? page : "", page ? "\n" : "") < 0)
         text = NULL;
     free(ways);
     free(table);
     return text;
+}
+
+/* The page, if one is asked for. What was found is told even if that cannot be written. */
+static int write_page(const struct invocation *in, json_t *d, const struct options *o)
+{
+    struct err e = {0};
+    char *page = o->output ? page_compare_render(d, DDPBENCH_VERSION, &e) : NULL;
+    if (page && store_file(o->output, page, strlen(page), &e) == 0)
+        json_object_set_new(d, "page", output_string(o->output));
+    free(page);
+    if (e.code)
+        output_say("%s: the page is not written: %s", in->program, e.text);
+    return (int)e.code;
 }
 
 /* A refusal keeps its list of differences in the document. */
@@ -153,7 +171,8 @@ int cmd_compare(const struct invocation *in)
     output_notes(in, &notes);
     if (result)
         return fail(in, d, &e);
-    int code = slower(d);
+    int code = write_page(in, d, &o);
+    code = code ? code : slower(d);
     if (o.json)
         return output_json(in, d, code);
     char *text = render(d);

@@ -1,13 +1,12 @@
 /*
  * cli/cmd_run.c - the default command: what this node is, a run on it, its result on stdout and in a file.
  *
- * Start at run_command(). cmd_soak.c is another command that is a run. The order matters: everything that can be wrong with the request is found before anything
- * takes time, OpenBLAS's kernel is settled before anything uses it (that may start the program again), and
- * the rate of products is measured on the threads and right before the steps it is compared with. With several ranks all
- * of them come through here; the others tell rank 0 at the end what they have measured, and only rank 0 speaks.
+ * Start at run_command(). cmd_soak.c is another command that is a run; what is made of a run is in job_judge.c and
+ * job_deliver.c. The order matters: everything that can be wrong with the request is found before anything takes time,
+ * OpenBLAS's kernel is settled before anything uses it (that may start the program again), and the rate of products is
+ * measured on the threads and right before the steps it is compared with. With several ranks all of them come through here;
+ * the others tell rank 0 at the end what they have measured, and only rank 0 speaks.
  */
-#include "config.h" /* _GNU_SOURCE, for asprintf */
-
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -17,28 +16,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/commands.h"
-#include "cli/judge.h"
+#include "cli/job.h"
 #include "cli/live.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/predict_run.h"
-#include "cli/progress.h"
-#include "cli/ranks.h"
-#include "cli/record.h"
-#include "cli/run_kind.h"
 #include "cli/work.h"
-#include "model/blas_choice.h"
-#include "model/gemm.h"
-#include "probe/probe.h"
-#include "probe/watch.h"
 #include "report/store.h"
 #include "report/table.h"
 #include "report/table_predict.h"
-
-#define RATE_SECONDS 0.5
-#define SHORT_SHARE 0.03  /* of the time of an emulated link */
-#define STOLEN_SHARE 0.02 /* of the processor time of the run: worth a word */
 
 static volatile sig_atomic_t stop;
 static struct peers *volatile waited_for; /* peers, while there is no step that could be finished first */
@@ -77,44 +62,11 @@ static void catch_signals(bool worker)
     sigaction(SIGINT, &action, NULL);
 }
 
-struct counters { /* that only grow; a run is their difference */
-    struct throttle_count throttled;
-    struct heat_events heat;
-    double stolen_s;
-    uint64_t at_ns;
-};
-
 static struct counters counters_now(const struct probe *probe)
 {
     return (struct counters){probe_throttled_now(probe), probe_heat_events_now(probe), probe_stolen_s_now(probe),
                              clock_now_ns()};
 }
-
-struct job { /* one run of the command, from the request to the printed result */
-    const struct invocation *in;
-    const struct run_kind *kind;
-    struct options options;
-    struct ranks ranks;
-    struct notes notes;
-    int notes_told;
-    struct blas_choice blas;
-    struct probe probe;
-    struct run run;
-    struct replay replay;
-    struct gemm_rate rate;
-    bool executed;
-    struct counters before, after;
-    struct health health; /* of this node, if this rank takes the readings */
-    struct watch watch;
-    bool watches;
-    struct judgement judgement;
-    bool judged;
-    char started[21];
-    struct progress progress;
-    json_t *prediction;     /* of a run with peers, made before it; NULL: none */
-    struct err unpredicted; /* why */
-    struct err err;         /* what ended the run; code 0: nothing */
-};
 
 /* Tells the notes that came since the last time. */
 static void tell(struct job *s)
@@ -332,104 +284,13 @@ static int prepare(struct job *s, struct err *e)
         return -1;
     if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */
         return -1;
-    s->rate = gemm_measure(o->threads, RATE_SECONDS);
+    s->rate = gemm_measure(o->threads, JOB_RATE_SECONDS);
     if (o->rank > 0)
         return 0;
     store_doubt(&s->notes, s->options.results_dir);
     tell_plan(s);
     tell(s);
     return 0;
-}
-
-/* Neither can be beaten, so a step that seems to do so says something about the reference. */
-static void doubt_references(struct job *s)
-{
-    const struct run *run = &s->run;
-    double floors[RUN_FLOOR_MAX], *steps = malloc(((size_t)run->n + 1) * sizeof *steps);
-    if (!steps || run->options.replay || run->n == 0 || run->floor_n == 0) {
-        free(steps);
-        return;
-    }
-    for (int i = 0; i < run->n; i++)
-        steps[i] = run->sample[i].step_s;
-    double step_s = stats_median(steps, (size_t)run->n);
-    free(steps);
-    memcpy(floors, run->floor_s, (size_t)run->floor_n * sizeof *floors);
-    double floor_s = stats_median(floors, (size_t)run->floor_n);
-    double flops = (double)run->net.B * run->net.T * run->options.accum * model_flops_per_token(&run->net.layout);
-    if (floor_s > step_s)
-        notes_add(&s->notes, "the floor is above the step: something else ran while the floor was measured");
-    if (s->rate.flops_per_s * step_s < flops)
-        notes_add(&s->notes, "the step did more operations per second than the product rate allows: something else ran "
-                             "while that rate was measured");
-}
-
-/* After the ranks have left. */
-static void doubt_emulation(struct job *s)
-{
-    const struct pacer_cost *cost = &s->ranks.pacer.cost;
-    double share = cost->short_s / (cost->busy_s + cost->short_s);
-    if (s->options.emulate && share > SHORT_SHARE)
-        notes_add(
-            &s->notes,
-            "the emulated link stood idle for %.0f %% of the time in which it was wanted: this machine is too busy "
-            "to carry the rate asked for",
-            100 * share);
-}
-
-/* A step in which everything stood still is kept, and told: a stopped process, a suspended machine, a network that was
- * away for a moment. */
-static void tell_stalls(struct job *job)
-{
-    const struct run *run = &job->run;
-    struct record_stalls stalls = record_stalls(run);
-    if (stalls.n == 0)
-        return;
-    const struct run_sample *s = &run->sample[stalls.first];
-    double exposed_s = run->options.world > 1 ? s->exposed_s : 0, agree_s = run->options.world > 1 ? s->agree_s : 0;
-    notes_add(
-        &job->notes,
-        "step %d stood still: it took %.3g s, %.3g s of them waiting for another rank, and %.3g s passed around it%s; "
-        "such steps are marked and kept",
-        stalls.first, s->step_s, exposed_s, agree_s, stalls.n == 1 ? "" : ", and it was not the only one");
-}
-
-/* Marks on steps, and the node's grade. */
-static void judge_steps(struct job *s, bool unsteady)
-{
-    struct judge_known known = {
-        .alone_here = s->ranks.here == 1, .unsteady = unsteady, .stall_limit_s = record_stalls(&s->run).limit_s};
-    struct err unjudged;
-    s->judged = judge_run(&s->judgement, &s->run, s->watches ? &s->health : NULL, &known, &unjudged) == 0;
-    if (s->judged && s->judgement.count[MARK_SUSPENDED] > 0)
-        notes_add(&s->notes, "the machine slept during %d steps: they are marked and kept",
-                  s->judgement.count[MARK_SUSPENDED]);
-}
-
-/* What makes the figures of this run doubtful, in words. */
-static void judge(struct job *s)
-{
-    const struct counters *from = &s->before, *to = &s->after;
-    struct record_halves h = record_halves(&s->run);
-    judge_steps(s, h.unsteady);
-    if (h.unsteady)
-        notes_add(
-            &s->notes,
-            "unsteady: the median step took %.4g s in the first half of the run and %.4g s in the second; something "
-            "else ran, or the clock changed",
-            h.first_s, h.second_s);
-    tell_stalls(s);
-    if (from->throttled.known && to->throttled.known && to->throttled.periods > from->throttled.periods)
-        notes_add(&s->notes, "the CPU quota held this process back in %llu periods, so the times contain waiting",
-                  (unsigned long long)(to->throttled.periods - from->throttled.periods));
-    if (heat_count_between(from->heat.core, to->heat.core) > 0 ||
-        heat_count_between(from->heat.package, to->heat.package) > 0)
-        notes_add(&s->notes, "the processor slowed itself down because of heat during the run");
-    doubt_references(s);
-    double stolen = (to->stolen_s - from->stolen_s) / (clock_seconds(from->at_ns, to->at_ns) * s->probe.threads);
-    if (stolen > STOLEN_SHARE)
-        notes_add(&s->notes, "the hypervisor gave %.1f %% of this machine's processor time to others during the run",
-                  100 * stolen);
 }
 
 /* What the watching thread holds for a moment is not the run's. */
@@ -490,160 +351,11 @@ static void execute(struct job *s)
                 s->run.n, s->run.n == 1 ? "" : "s",
                 s->run.n && s->ranks.rank == 0 ? "; what was measured is kept" : "");
     }
-    judge(s);
+    job_judge(s);
     ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
-    doubt_emulation(s);
+    job_doubt_emulation(s);
     if (s->ranks.rank == 0)
         tell(s);
-}
-
-static struct record make_record(struct job *s)
-{
-    const struct counters *from = &s->before, *to = &s->after;
-    bool known = from->throttled.known && to->throttled.known;
-    s->probe.measured = (struct probe_measured){.threads = s->probe.threads,
-                                                .memory = {.read_bytes_per_s = NAN, .triad_bytes_per_s = NAN},
-                                                .clock_hz = NAN,
-                                                .flops_per_s = s->rate.flops_per_s,
-                                                .blas_kernel = gemm_core(),
-                                                .blas_version = gemm_version(),
-                                                .why = "a run does not measure it; the probe command does"};
-    struct record r = {.argc = s->in->full_argc,
-                       .argv = s->in->full_argv,
-                       .label = s->options.label,
-                       .run = &s->run,
-                       .executed = s->executed,
-                       .node = s->ranks.node ? s->ranks.node : s->probe.name,
-                       .cpu = probe_cpu_name(&s->probe),
-                       .threads_reason = s->probe.threads_reason,
-                       .blas_kernel = gemm_core(),
-                       .rate = s->rate,
-                       .rate_seconds = RATE_SECONDS,
-                       .start_ns = s->watches ? s->health.row[0].at_ns : s->before.at_ns,
-                       .health = s->watches ? &s->health : NULL,
-                       .watch = &s->watch,
-                       .judgement = s->judged ? &s->judgement : NULL,
-                       .cpu_of = s->probe.pinned,
-                       .cpus_n = s->probe.pinned_n,
-                       .cpus_reason = reasons_find(&s->probe.reasons, "pinned_cpus"),
-                       .report = s->ranks.report,
-                       .here = s->ranks.here,
-                       .local_addr = s->ranks.local_addr,
-                       .same_host = s->ranks.same_host,
-                       .clock = s->ranks.same_host ? NULL : s->ranks.peers.clock,
-                       .compute = &s->options.compute,
-                       .emulated = s->options.emulate,
-                       .link = &s->options.link,
-                       .pacer_cost = s->ranks.pacer.cost,
-                       .backend = s->options.backend,
-                       .wire = s->ranks.wire,
-                       .throttled_periods = known ? (double)(to->throttled.periods - from->throttled.periods) : NAN,
-                       .throttled_reason = "no control group counts throttling",
-                       .throttled_s = known ? to->throttled.seconds - from->throttled.seconds : NAN,
-                       .core_heat_events = heat_count_between(from->heat.core, to->heat.core),
-                       .package_heat_events = heat_count_between(from->heat.package, to->heat.package),
-                       .stolen_s = to->stolen_s - from->stolen_s,
-                       .notes = &s->notes,
-                       .err = &s->err};
-    memcpy(r.started, s->started, sizeof r.started);
-    return r;
-}
-
-static json_t *document(struct job *s)
-{
-    struct record r = make_record(s);
-    r.machine = probe_json(&s->probe);
-    r.blas = blas_choice_json(&s->blas);
-    r.usable_cpus = json_incref(json_object_get(r.machine, "usable_cpus"));
-    json_t *d = record_json(&r);
-    if (d)
-        predict_run_add(d, s->prediction, s->unpredicted.code ? s->unpredicted.text : NULL);
-    else
-        json_decref(s->prediction);
-    s->prediction = NULL;
-    struct err unmade;
-    if (d && s->kind->name)
-        json_object_set_new(d, "kind", json_string(s->kind->name));
-    if (d && s->kind->add && s->kind->add(d, &s->run, r.health, r.start_ns, &unmade)) {
-        json_decref(d);
-        d = NULL;
-    }
-    json_decref(r.machine);
-    json_decref(r.blas);
-    json_decref(r.usable_cpus);
-    return d;
-}
-
-/* 2026-11-30T17:31:21Z as 20261130T173121Z: colons are a nuisance in file names. */
-static void file_stem(char *stem, size_t size, const struct job *s)
-{
-    char compact[sizeof s->started];
-    size_t n = 0;
-    for (const char *c = s->started; *c; c++)
-        if (*c != '-' && *c != ':')
-            compact[n++] = *c;
-    compact[n] = '\0';
-    snprintf(stem, size, "%s-%s", compact, s->kind->name ? s->kind->name : s->run.spec.name);
-}
-
-static int save(const struct job *s, const json_t *d, char *path, size_t size, struct err *e)
-{
-    char folder[PATH_MAX], stem[64];
-    file_stem(stem, sizeof stem, s);
-    char *text = json_dumps(d, JSON_INDENT(1));
-    if (!text)
-        return err_set(e, ERR_MEMORY, "out of memory while writing the result");
-    int result = store_folder(folder, sizeof folder, s->options.results_dir, e);
-    if (result == 0)
-        result = store_write(path, size, folder, stem, ".json", text, strlen(text), e);
-    free(text);
-    return result;
-}
-
-/* Saves what is worth it, then prints: the measurement is shown even if it cannot be kept. */
-static int deliver(struct job *s)
-{
-    char path[PATH_MAX] = "";
-    struct err unsaved = {0};
-    json_t *d = document(s);
-    if (!d)
-        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while writing the result"});
-    bool worth = s->run.n > 0 || s->err.code == ERR_OK;
-    if (worth && save(s, d, path, sizeof path, &unsaved))
-        *path = '\0';
-    int code = s->err.code ? (int)s->err.code : (int)unsaved.code;
-    if (s->err.code)
-        fprintf(stderr, "%s: %s\n", s->in->program, s->err.text);
-    if (unsaved.code)
-        fprintf(stderr, "%s: the result is not saved: %s\n", s->in->program, unsaved.text);
-    if (s->in->json) {
-        if (*path)
-            json_object_set_new(d, "saved", output_string(path));
-        else
-            json_unknown(d, d, "saved", "saved", unsaved.code ? unsaved.text : "nothing was measured");
-        if (unsaved.code && !s->err.code)
-            output_set_error(d, &unsaved);
-        return output_json(s->in, d, code);
-    }
-    struct table_style style = {.colour = output_wants_colour(STDOUT_FILENO)};
-    char *table = table_render(d, &style), *text = NULL;
-    json_decref(d);
-    if (!table || asprintf(&text, "%s%s%s%s", table, *path ? "saved       " : "", path, *path ? "\n" : "") < 0)
-        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while drawing the table"});
-    code = output_text(s->in, text, code);
-    free(table);
-    free(text);
-    return code;
-}
-
-/* A worker's last word; its exit status is for those who look at processes. */
-static int report_to_rank_0(struct job *s)
-{
-    struct record r = make_record(s);
-    json_t *report = record_report(&r);
-    ranks_report(&s->ranks, report, &s->err);
-    json_decref(report);
-    return (int)s->err.code;
 }
 
 /* The request cannot be met, or a rank was lost before the first step. */
@@ -652,7 +364,7 @@ static int give_up(struct job *s)
     waited_for = NULL;
     ranks_leave(&s->ranks, &s->run, &s->notes, &s->err);
     if (s->ranks.rank > 0)
-        return report_to_rank_0(s);
+        return job_report(s);
     tell(s);
     return output_fail(s->in, &s->err);
 }
@@ -702,7 +414,7 @@ int run_command(const struct invocation *in, const struct run_kind *kind)
     } else {
         s.err.code = ERR_OK;
         execute(&s);
-        code = s.ranks.rank > 0 ? report_to_rank_0(&s) : deliver(&s);
+        code = s.ranks.rank > 0 ? job_report(&s) : job_deliver(&s);
     }
     ranks_fini(&s.ranks);
     run_fini(&s.run);

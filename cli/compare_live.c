@@ -1,6 +1,4 @@
 /* cli/compare_live.c - see compare_live.h. Start at compare_live(); passed[] says which option goes to which part. */
-#include "config.h" /* _GNU_SOURCE, for open_memstream */
-
 #include "cli/compare_live.h"
 
 #include <math.h>
@@ -11,10 +9,8 @@
 
 #include "cli/child.h"
 #include "cli/output.h"
-#include "report/clean.h"
 #include "report/compare.h"
 #include "report/digest.h"
-#include "report/table.h"
 #include "report/table_parts.h"
 
 enum { ROUNDS = 4, WORDS_MAX = 96 };
@@ -201,28 +197,44 @@ static int collect(struct live *l, struct err *e)
     return 0;
 }
 
-/* Median over the runs of one interface. */
-static double over_runs(const struct live *l, int way, const char *a, const char *b)
+/* ---- figures of a run ---- */
+
+static double step_of(const json_t *run)
 {
-    double x[ROUNDS];
-    size_t n = 0;
-    for (int i = 0; i < l->n[way]; i++) {
-        double v = table_num(l->run[way][i], a, b);
-        if (isfinite(v))
-            x[n++] = v;
-    }
-    return stats_median(x, n);
+    return table_value(table_at(run, "summary", "step_s", "median", NULL));
 }
 
-/* How much longer this node's work takes in the common steps than in its own alone, median over the runs: what communication takes
- * from computing, for the part of a step beside which there is some. */
-static double slowdown(const struct live *l, int way)
+static double exposed_of(const json_t *run)
+{
+    return table_num(run, "communication", "exposed_s");
+}
+
+static double total_of(const json_t *run)
+{
+    return table_num(run, "communication", "total_s");
+}
+
+static double speedup_of(const json_t *run)
+{
+    return table_num(run, "speedup", "measured");
+}
+
+/* How much longer this node's work takes in the common steps than in its own alone: what communication takes from computing, for
+ * the part of a step beside which there is some. */
+static double slowdown_of(const json_t *run)
+{
+    const json_t *node = json_array_get(json_object_get(run, "nodes"), 0);
+    return table_value(table_at(node, "summary", "compute_s", "median", NULL)) /
+           table_num(node, "alone_step_s", "median");
+}
+
+/* Median over the runs of one interface. */
+static double over_runs(const struct live *l, int way, double (*figure)(const json_t *run))
 {
     double x[ROUNDS];
     size_t n = 0;
     for (int i = 0; i < l->n[way]; i++) {
-        const json_t *node = json_array_get(json_object_get(l->run[way][i], "nodes"), 0);
-        double v = table_value(table_at(node, "summary", "compute_s", "median", NULL)) / table_num(node, "alone_step_s", NULL);
+        double v = figure(l->run[way][i]);
         if (isfinite(v))
             x[n++] = v;
     }
@@ -233,18 +245,19 @@ static json_t *way_json(const struct live *l, int way)
 {
     const json_t *link = json_object_get(l->link, way ? "other_link" : "link");
     const json_t *end = table_at(link, "ends", "a", NULL), *idle = table_at(link, "latency", "idle", NULL);
+    double exposed_s = over_runs(l, way, exposed_of);
     json_t *o = json_object();
     json_object_set_new(o, "interface", output_string(l->name[way]));
     json_object_set(o, "kind", json_object_get(end, "interface_kind"));
     json_object_set_new(o, "rate_bytes_per_s", json_num(table_num(link, "rate_bytes_per_s", NULL)));
     json_object_set_new(o, "rtt_s", json_num(table_num(link, "rtt_s", NULL)));
     json_object_set_new(o, "jitter_s", json_num(table_num(idle, "p90", NULL) - table_num(idle, "p50", NULL)));
-    json_object_set_new(o, "compute_slowdown", json_num(slowdown(l, way)));
-    double exposed = over_runs(l, way, "communication", "exposed_s"),
-           total = over_runs(l, way, "communication", "total_s");
-    json_object_set_new(o, "exposed_share", json_num(exposed / total));
+    json_object_set_new(o, "step_s", json_num(over_runs(l, way, step_of)));
+    json_object_set_new(o, "exposed_s", json_num(exposed_s));
+    json_object_set_new(o, "exposed_share", json_num(exposed_s / over_runs(l, way, total_of)));
+    json_object_set_new(o, "compute_slowdown", json_num(over_runs(l, way, slowdown_of)));
     json_object_set_new(o, "predicted_speedup", json_num(l->predicted[way]));
-    json_object_set_new(o, "measured_speedup", json_num(over_runs(l, way, "speedup", "measured")));
+    json_object_set_new(o, "measured_speedup", json_num(over_runs(l, way, speedup_of)));
     return o;
 }
 
@@ -278,73 +291,4 @@ int compare_live(json_t *d, const struct options *o, char *const *options, struc
     }
     discard(&l);
     return result;
-}
-
-/* ---- the page ---- */
-
-static const char *times(char *buf, double x)
-{
-    snprintf(buf, TABLE_CELL, isfinite(x) ? "%.2fx" : "-", x);
-    return buf;
-}
-
-static const char *percent(char *buf, double x)
-{
-    snprintf(buf, TABLE_CELL, isfinite(x) ? "%.0f %%" : "-", 100 * x);
-    return buf;
-}
-
-static const char *seconds(char *buf, double x)
-{
-    return isfinite(x) ? table_time(buf, x) : "-";
-}
-
-static const char *link_rate(char *buf, double x)
-{
-    return isfinite(x) ? table_rate(buf, 2 * TABLE_CELL, x) : "-";
-}
-
-/* One figure of both ways, which stand side by side: 80 columns hold them. */
-static void row(FILE *f, const json_t *ways, const char *title, const char *key,
-                const char *(*format)(char *buf, double x))
-{
-    char cell[2 * TABLE_CELL];
-    fprintf(f, "%-26s", title);
-    for (size_t i = 0; i < json_array_size(ways); i++)
-        fprintf(f, "%27s", format(cell, table_num(json_array_get(ways, i), key, NULL)));
-    fputc('\n', f);
-}
-
-static void words(FILE *f, const json_t *ways, const char *title, const char *key)
-{
-    char clean[28];
-    fprintf(f, "%-26s", title);
-    for (size_t i = 0; i < json_array_size(ways); i++) {
-        const char *text = json_string_value(json_object_get(json_array_get(ways, i), key));
-        fprintf(f, "%27s", clean_text(clean, sizeof clean, text ? text : "-"));
-    }
-    fputc('\n', f);
-}
-
-char *compare_live_render(const json_t *d)
-{
-    struct table_page p;
-    const json_t *ways = json_object_get(d, "ways");
-    if (!table_open(&p, d, &(struct table_style){.colour = false}))
-        return NULL;
-    words(p.f, ways, "interface", "interface");
-    words(p.f, ways, "kind", "kind");
-    row(p.f, ways, "rate, both ways at once", "rate_bytes_per_s", link_rate);
-    row(p.f, ways, "round trip", "rtt_s", seconds);
-    row(p.f, ways, "jitter", "jitter_s", seconds);
-    row(p.f, ways, "computing beside it", "compute_slowdown", times);
-    row(p.f, ways, "exposed communication", "exposed_share", percent);
-    row(p.f, ways, "speed-up, predicted", "predicted_speedup", times);
-    row(p.f, ways, "speed-up, measured", "measured_speedup", times);
-    fprintf(p.f,
-            "\njitter: from the median round trip to its 90th percentile, idle\n"
-            "computing beside it: how many times as long this node computes in a common step as in one alone\n"
-            "exposed communication: the part of it that no computing hides\n"
-            "speed-up: of two nodes over this interface, against the faster one alone\n\n");
-    return table_close(&p);
 }

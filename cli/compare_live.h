@@ -13,11 +13,8 @@
 #include "cli/options.h"
 
 /* Fills the document: verdict and metrics[] as of saved runs, A being the first interface; ways[] with `interface`, `kind`,
- * `rate_bytes_per_s`, `rtt_s`, `jitter_s`, `compute_slowdown`, `exposed_share`, `predicted_speedup`, `measured_speedup`. options:
- * the command's own options, argv[0] first. */
+ * `rate_bytes_per_s`, `rtt_s`, `jitter_s`, `step_s`, `exposed_s`, `exposed_share`, `compute_slowdown`, `predicted_speedup`,
+ * `measured_speedup`. options: the command's own options, argv[0] first. */
 int compare_live(json_t *document, const struct options *o, char *const *options, struct err *e);
-
-/* ways[] as lines for the terminal, before the comparison of the runs; to be freed, NULL if memory is out. */
-char *compare_live_render(const json_t *document);
 
 #endif

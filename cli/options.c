@@ -214,6 +214,7 @@ static const struct row {
     {"json", NULL, ON, AT(json), 0, 0, R | T | P | I | S | Q | L | TR | K | RE | C | H | D | DE, OUTPUT,
      "print one JSON document instead of a table"},
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
+    {"output", "FILE", TEXT, AT(output), 0, 0, C, OUTPUT, "write the comparison as a page (HTML) to FILE too"},
     {"output", "DIR", TEXT, AT(output), 0, 0, RE, OUTPUT,
      "folder of the page and its figures; with --format and --plot term the file to write instead of printing"},
     {"format", "NAME", TEXT, AT(report.format), 0, 0, RE, OUTPUT,
@@ -414,6 +415,14 @@ static int stray(const char *arg, int command, struct err *e)
     return err_set(e, ERR_USAGE, "unexpected argument '%.80s'; options are written --name value", arg);
 }
 
+/* The row that the first length characters of an argument name. */
+static const struct row *named(const char *arg, size_t length, int command)
+{
+    return strncmp(arg, "--", 2) == 0 ? find(arg + 2, length - 2, command)
+           : strcmp(arg, "-o") == 0   ? find("output", strlen("output"), command)
+                                      : NULL;
+}
+
 /* Refuses what argp would guess or word in its own way. After this every argument is a known option, in
  * full, with the number of values it takes. */
 static int check_names(int command, int argc, char *const *argv, struct err *e)
@@ -426,9 +435,7 @@ static int check_names(int command, int argc, char *const *argv, struct err *e)
             continue;
         const char *equals = strchr(arg, '=');
         size_t length = equals ? (size_t)(equals - arg) : strlen(arg);
-        const struct row *row = strncmp(arg, "--", 2) == 0 ? find(arg + 2, length - 2, command)
-                                : strcmp(arg, "-o") == 0   ? find("output", strlen("output"), command)
-                                                           : NULL;
+        const struct row *row = named(arg, length, command);
         if (!row)
             return unknown(arg, length > 80 ? 80 : length, command, e);
         if (!row->argument && equals)
@@ -596,8 +603,7 @@ char **options_words(enum options_of command, int argc, char *const *argv, const
             continue;
         }
         rest[kept++] = argv[i];
-        const struct row *row =
-            i > 0 && !equals && strncmp(arg, "--", 2) == 0 ? find(arg + 2, strlen(arg + 2), (int)command) : NULL;
+        const struct row *row = i > 0 && !equals ? named(arg, strlen(arg), (int)command) : NULL;
         if (row && row->argument && i + 1 < argc)
             rest[kept++] = argv[++i];
     }

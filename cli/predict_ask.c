@@ -196,11 +196,15 @@ static json_t *assumptions(const struct predict_ask *ask)
     assume(list, "slow steps of different nodes come independently");
     assume(list, "what the model leaves out spreads results by %g %%", SCENARIO_DISCREPANCY * 100);
     assume(list, "forward and backward grow with the tokens; the optimizer does not");
-    if (s->torch)
+    if (s->torch) {
+        assume(list, "gloo's connections share the link as cubic does, the default of most systems; with BBR steps "
+                     "took up to 6 %% "
+                     "longer than predicted (doctor tells which it is)");
         assume(list,
                "gloo keeps %d all-reduces under way and takes %.2g ms more for each, as %s; no core is free for them",
                GLOO_IN_FLIGHT, (ask->link.model.launch_measured ? ask->link.model.launch_s : GLOO_LAUNCH_S) * 1e3,
                ask->link.model.launch_measured ? "measured" : "seen between two servers");
+    }
     if (s->rows)
         assume(list, "every token of a step touches another row of the embedding: the most that there can be");
     return list;

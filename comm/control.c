@@ -279,9 +279,8 @@ static void beat_if_due(struct control *c, struct beat *b)
     struct step_word w = c->said;
     pthread_mutex_unlock(&c->lock);
     if (w.done > 0)
-        json_object_set_new(
-            beat, "step",
-            json_pack("{s:i, s:f, s:f}", "done", w.done, "work_s", w.work_s, "still_s", w.still_s));
+        json_object_set_new(beat, "step",
+                            json_pack("{s:i, s:f, s:f}", "done", w.done, "work_s", w.work_s, "still_s", w.still_s));
     queue(c, beat, &full);
 }
 

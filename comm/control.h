@@ -51,7 +51,7 @@ struct control {
     json_t *in[CONTROL_QUEUE_MAX];
     int in_n;
     struct step_word said, heard; /* by this node of its step, by the other one of its own */
-    bool clocked; /* an answer to a question about the clock is in exchange */
+    bool clocked;                 /* an answer to a question about the clock is in exchange */
     struct clock_exchange exchange;
     bool stopping, ended; /* asked to end; the other end said bye */
     bool told;            /* it is lost because it said that it gives up */

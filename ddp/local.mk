@@ -9,7 +9,7 @@ libddpbench_a_SOURCES += \
 	ddp/replay.c ddp/replay.h \
 	ddp/run.c ddp/run.h \
 	ddp/shares.c ddp/shares.h \
-	ddp/spawn.c ddp/spawn.h \
+	ddp/spawn.c ddp/spawn.h ddp/spawn_place.c \
 	ddp/step.c ddp/step.h \
 	ddp/team.c ddp/team.h \
 	ddp/timeline.c ddp/timeline.h

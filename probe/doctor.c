@@ -326,6 +326,21 @@ static void interfaces(struct doctor *d, const struct probe *p)
         doctor_say(f, DOCTOR_UNKNOWN, "no Ethernet interface is here, only virtual ones");
 }
 
+/* What PyTorch's gloo and other programs take that do not choose; connections of this one take cubic in place of BBR. */
+static void congestion(struct doctor_finding *f, const struct probe *p)
+{
+    char text[64];
+    if (sysroot_text(&p->root, text, sizeof text, "proc/sys/net/ipv4/tcp_congestion_control") < 0) {
+        doctor_say(f, DOCTOR_UNKNOWN, "proc/sys/net/ipv4/tcp_congestion_control cannot be read");
+    } else if (strncmp(text, "bbr", 3) == 0) {
+        doctor_say(f, DOCTOR_ATTENTION,
+                   "%s is this system's default: PyTorch's gloo waits longer with it than predicted", text);
+        doctor_remedy(f, "for jobs of PyTorch: sudo sysctl net.ipv4.tcp_congestion_control=cubic");
+    } else {
+        doctor_say(f, DOCTOR_FINE, "%s", text);
+    }
+}
+
 /* ---- all of them ---- */
 
 static const struct {
@@ -345,6 +360,7 @@ static const struct {
     {"swap", swap},
     {"clock source", clock_source},
     {"hypervisor", hypervisor},
+    {"congestion", congestion},
 };
 
 void doctor_examine(struct doctor *d, const struct probe *p)

@@ -6,7 +6,7 @@ libddpbench_a_SOURCES += \
 	report/fields.c report/fields.h \
 	report/gnuplot.c report/gnuplot.h \
 	report/outlook.c report/outlook.h \
-	report/page.c report/page.h report/page_style.h \
+	report/page.c report/page.h report/page_compare.c report/page_compare.h report/page_parts.c report/page_parts.h report/page_style.h \
 	report/plot.c report/plot.h report/plot_pen.h \
 	report/plot_buckets.c report/plot_health.c report/plot_link.c report/plot_outlook.c report/plot_step.c \
 	report/compare.c report/compare.h report/digest.c report/digest.h report/pick.c report/pick.h \
@@ -20,7 +20,8 @@ libddpbench_a_SOURCES += \
 	report/table.c report/table.h report/table_parts.c report/table_parts.h report/table_link.c report/table_link.h report/table_health.c report/table_ranks.c \
 	report/term.c report/term.h \
 	report/trace.c report/trace.h \
-	report/verdict.c report/verdict.h
+	report/verdict.c report/verdict.h \
+	report/ways.c report/ways.h
 EXTRA_DIST += results/README.md \
 	results/reference/gpt2-124m-1G/buckets.svg results/reference/gpt2-124m-1G/report.html \
 	results/reference/gpt2-124m-1G/run.json \

@@ -10,7 +10,7 @@
 #include "report/advice.h"
 #include "report/clean.h"
 #include "report/fields.h"
-#include "report/page_style.h"
+#include "report/page_parts.h"
 #include "report/table_parts.h"
 #include "report/verdict.h"
 
@@ -23,13 +23,10 @@ static const char *text_at(const json_t *o, const char *key)
 
 /* ---- numbers ---- */
 
-/* The document's own digits for programs, four of them for people. */
 static void number(FILE *f, const struct field_value *v)
 {
-    char text[128], *digits = json_dumps(v->value, JSON_ENCODE_ANY);
-    field_format(text, sizeof text, v->field->unit, json_number_value(v->value));
-    fprintf(f, "<span data-value=\"%s\" data-path=\"%s\">%s</span>", digits ? digits : "", v->path, text);
-    free(digits);
+    char text[128];
+    page_number(f, v->value, v->path, field_format(text, sizeof text, v->field->unit, json_number_value(v->value)));
 }
 
 static void value(FILE *f, const struct field_value *v)
@@ -78,14 +75,8 @@ static const struct field_value *find(const struct list *l, const char *path)
 
 static void head(FILE *f, const struct page *p)
 {
-    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-               "base-uri 'none'; form-action 'none'\">\n"
-               "<meta name=\"referrer\" content=\"no-referrer\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
     const char *model = text_at(json_object_get(p->document, "model"), "name");
-    clean_html(f, model ? model : p->run);
-    fprintf(f, " - report</title>\n<style>\n%s</style>\n</head>\n<body>\n", page_style);
+    page_head(f, model ? model : p->run);
 }
 
 static void title(FILE *f, const struct page *p)
@@ -415,15 +406,6 @@ static void sentences(FILE *f, const json_t *list, const char *heading)
     fprintf(f, "</ul>\n</section>\n");
 }
 
-static void foot(FILE *f, const struct page *p)
-{
-    fprintf(f, "<footer>Page made by version ");
-    clean_html(f, p->version);
-    fprintf(f, ". Medians and MADs (median absolute deviations) are over timed steps. Every number carries the path "
-               "under which it "
-               "stands in the document. MB is 1e6 bytes; rates of links are TCP payload.</footer>\n</body>\n</html>\n");
-}
-
 char *page_render(const struct page *p, struct err *e)
 {
     char *text = NULL;
@@ -447,7 +429,10 @@ char *page_render(const struct page *p, struct err *e)
     const json_t *assumed = json_object_get(p->document, "assumptions");
     sentences(f, assumed ? assumed : table_at(p->document, "prediction", "assumptions", NULL),
               "What the prediction assumes");
-    foot(f, p);
+    page_foot(f, p->version,
+              "Medians and MADs (median absolute deviations) are over timed steps. Every number carries the path under "
+              "which it "
+              "stands in the document. MB is 1e6 bytes; rates of links are TCP payload.");
     free(l.v);
     if (fclose(f) == 0)
         return text;

@@ -1,4 +1,4 @@
-/* report/page_style.h - how a page looks. Private to report/page.c; one string of CSS without anything from outside. */
+/* report/page_style.h - how a page looks. Private to report/page_parts.c; one string of CSS without anything from outside. */
 #ifndef REPORT_PAGE_STYLE_H
 #define REPORT_PAGE_STYLE_H
 

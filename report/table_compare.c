@@ -6,8 +6,7 @@
 
 #include "report/table_parts.h"
 
-/* A figure in the unit of its metric. */
-static const char *figure(char *buf, const json_t *metric, const char *key)
+const char *table_compare_figure(char *buf, const json_t *metric, const char *key)
 {
     double x = table_num(metric, key, NULL);
     const char *unit = table_text(metric, "unit", "?");
@@ -55,8 +54,8 @@ static void metric(struct table_page *p, const json_t *m)
         snprintf(interval, sizeof interval, "%+.1f .. %+.1f %%", 100 * (lo - 1), 100 * (hi - 1));
     if (isfinite(probability))
         snprintf(p_text, sizeof p_text, probability < 0.0001 ? "< 0.0001" : "%.4f", probability);
-    fprintf(p->f, "%-16s %12s %12s %9s  %-20s %9s  %s\n", table_text(m, "name", "?"), figure(a, m, "a"),
-            figure(b, m, "b"), change, interval, p_text, table_text(m, "verdict", "?"));
+    fprintf(p->f, "%-16s %12s %12s %9s  %-20s %9s  %s\n", table_text(m, "name", "?"), table_compare_figure(a, m, "a"),
+            table_compare_figure(b, m, "b"), change, interval, p_text, table_text(m, "verdict", "?"));
 }
 
 /* What the verdict rests on, or what would be needed for one. */

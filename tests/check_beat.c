@@ -24,7 +24,7 @@ START_TEST(what_is_in_front_of_a_report_is_taken)
     ck_assert_double_eq(w.work_s, 0.5);
     ck_assert_double_eq(w.still_s, 0.25);
     ck_assert_uint_eq(skip("{\n= 9 1 1\n}", &w), 0); /* inside a report nothing is a beat */
-    ck_assert_uint_eq(skip("\n= 4 0.5", &w), 1);      /* the rest is still to come */
+    ck_assert_uint_eq(skip("\n= 4 0.5", &w), 1);     /* the rest is still to come */
     ck_assert_uint_eq(skip("", &w), 0);
     ck_assert_int_eq(w.done, 3);
     ck_assert_uint_eq(skip("= 4 0.5 0\n= 5 0.5 0\n", &w), 20);
@@ -34,8 +34,8 @@ END_TEST
 
 START_TEST(what_cannot_be_is_not_taken)
 {
-    static const char *const lines[] = {"= 0 1 1\n", "= -1 1 1\n", "= 1 -1 1\n", "= 1 1 nan\n", "= 1 inf 1\n", "= 1 1\n", "=\n",
-                                        "= 1 1 1e7\n"};
+    static const char *const lines[] = {"= 0 1 1\n",   "= -1 1 1\n", "= 1 -1 1\n", "= 1 1 nan\n",
+                                        "= 1 inf 1\n", "= 1 1\n",    "=\n",        "= 1 1 1e7\n"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct step_word w = {.done = 2};
         ck_assert_uint_eq(skip(lines[i], &w), strlen(lines[i]));

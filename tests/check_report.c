@@ -14,6 +14,7 @@
 #include "report/fields.h"
 #include "report/outlook.h"
 #include "report/page.h"
+#include "report/page_compare.h"
 #include "report/plot.h"
 #include "report/runs.h"
 #include "report/svg.h"
@@ -462,6 +463,51 @@ START_TEST(pages_are_short)
 }
 END_TEST
 
+/* Texts of strangers are inert, a bar is as long as its step, and what is not known or beyond the axis draws nothing outside. */
+START_TEST(a_comparison_is_a_page)
+{
+    struct err e;
+    json_t *d = json_loads(
+        "{\"verdict\": \"slower\", \"unit\": \"runs\", \"noise_floor\": 0.01, \"noise_floor_source\": \"chosen\","
+        "\"ratio\": {\"median\": 2, \"lo\": 1.9, \"hi\": 2.1},"
+        "\"ways\": [{\"interface\": \"<script>x\", \"kind\": \"\\\" onload=\\\"y\", \"step_s\": 1, \"exposed_s\": 0.25,"
+        " \"rate_bytes_per_s\": 117687500, \"rtt_s\": null},"
+        " {\"interface\": \"wlan0\", \"step_s\": 2, \"exposed_s\": 1.5, \"measured_speedup\": 0.5}],"
+        "\"a\": {\"name\": \"a\", \"runs\": [{\"run\": \"</td>\", \"steps\": 8}]}, \"b\": {\"name\": \"b\", \"runs\": "
+        "[]},"
+        "\"metrics\": [{\"name\": \"step\", \"unit\": \"s\", \"a\": 1, \"b\": 2, \"p\": 0.0286, \"verdict\": "
+        "\"slower\","
+        " \"ratio\": {\"median\": 2, \"lo\": 1.9, \"hi\": 1e9}},"
+        " {\"name\": \"exposed\", \"unit\": \"s\", \"a\": 0, \"b\": 2, \"p\": null, \"verdict\": \"no ratio to 0\", "
+        "\"ratio\": null}]}",
+        0, NULL);
+    ck_assert_ptr_nonnull(d);
+    char *text = page_compare_render(d, "0", &e);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_null(strstr(text, "<script"));
+    ck_assert_ptr_null(strstr(text, "onload=\""));
+    ck_assert_ptr_null(strstr(text, "nan"));
+    ck_assert_ptr_null(strstr(text, "inf\""));
+    ck_assert_ptr_nonnull(strstr(text, "<p class=\"word\">wlan0 is slower</p>"));
+    ck_assert_ptr_nonnull(strstr(text, "Its step takes 2.000 of the other's (95 %: 1.900 .. 2.100)."));
+    ck_assert_ptr_nonnull(strstr(text, "two nodes are 0.50 times as fast as one: the second one makes it slower"));
+    /* 540 units are the longest step: 2 s; work is filled, standing still hatched */
+    ck_assert_ptr_nonnull(strstr(text, "width=\"202.5\" height=\"24\" fill=\"#2f5f9e\""));
+    ck_assert_ptr_nonnull(strstr(text, "width=\"405.0\" height=\"24\" fill=\"url(#still)\""));
+    ck_assert_ptr_nonnull(strstr(text, "data-value=\"117687500\" data-path=\"ways[0].rate_bytes_per_s\">941.5 Mbit/s"));
+    ck_assert_ptr_nonnull(strstr(text, "x2=\"690.0\" y1=\"18\"")); /* 1e9 is at the edge */
+    ck_assert_int_eq(times_in(text, "<circle"), 1);
+    free(text);
+    json_decref(d);
+    d = json_object(); /* whatever a document lacks */
+    text = page_compare_render(d, "0", &e);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_null(strstr(text, "<svg"));
+    free(text);
+    json_decref(d);
+}
+END_TEST
+
 /* ---- pictures ---- */
 
 #define SVG_HEAD                                                                         \
@@ -530,6 +576,7 @@ int main(void)
     tcase_add_test(all, one_remedy_for_two_nodes);
     tcase_add_test(all, the_outlook_is_the_replays);
     tcase_add_test(all, pages_are_short);
+    tcase_add_test(all, a_comparison_is_a_page);
     tcase_add_test(all, pictures_get_names_of_their_own);
     tcase_add_test(all, pictures_that_do_more_are_refused);
     suite_add_tcase(suite, all);

@@ -3,6 +3,7 @@
 not_under "tsan" "no threads beyond those of the Check programs"
 . "$TOP_SRCDIR/tests/saved.sh"
 . "$TOP_SRCDIR/tests/json_kit.sh"
+. "$TOP_SRCDIR/tests/page_kit.sh"
 
 # try ARGUMENT... - status, out, err
 try()
@@ -30,6 +31,17 @@ is 'five of each: 2 of 252' "$(at p | cut -c1-7)" 0.00793
 try label:base label:again --json
 is 'the same' "$(at verdict)" 'no change seen'
 is 'is no error' $status 0
+# --- the page ---
+try label:base label:slow --json -o page.html
+is 'with a page' "$status $(at page)" '1 page.html'
+same page.html out 3
+figures page.html 1
+holds 'the page says it first' grep -q '<p class="word">B is slower' page.html
+try label:base label:slow --output=nowhere/page.html
+is 'a page that cannot be written' $status 73
+holds 'is told' grep -q 'the page is not written: ' err
+holds 'and so is what was found' grep -q 'B is slower' out
+
 try label:three label:three --json
 is 'three of each are too few' "$(at verdict)" 'too few runs'
 is 'which is no error either' $status 0

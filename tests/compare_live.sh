@@ -3,6 +3,7 @@
 not_under "asan tsan" "runs and links are measured in peers.sh and link.sh"
 . "$TOP_SRCDIR/tests/net.sh"
 . "$TOP_SRCDIR/tests/link_kit.sh"
+. "$TOP_SRCDIR/tests/page_kit.sh"
 
 for bad in '--iface a,b' '--peers laptopb' '--iface a --peers laptopb' '--iface a,b --peers x,y' 'x --iface a,b --peers y'; do
     status=0
@@ -30,7 +31,7 @@ servers="$servers $!"
 until_holds grep -q 'on port 27124' host.log
 status=0
 (on a "$DDPBENCH" compare --iface va,vc --peers laptopb --key-file "$scratch/key" --threads 1 --model mlp-768 --batch 64 \
-    --warmup 1 --steps 2 --duration 14 --results-dir "$scratch/saved" --json) >out 2>err || status=$?
+    --warmup 1 --steps 2 --duration 14 --results-dir "$scratch/saved" -o page.html --json) >out 2>err || status=$?
 is 'a slow and a fast cable' $status 0
 [ $status -eq 0 ] || sed 's/^/# /' err
 calm 'the fast one is faster' test "$(value out verdict)" = faster
@@ -44,6 +45,8 @@ near 'four of each against four: 2 of 70' "$(value out p)" 0.028 0.029
 between 'the slow one is predicted' "$(value out ways.0.predicted_speedup)" 0.001 2
 between 'and measured' "$(value out ways.0.measured_speedup)" 0.001 2
 calm 'the fast one brings more' awk "BEGIN { exit !($(value out ways.1.measured_speedup) > $(value out ways.0.measured_speedup)) }"
+same page.html out 15
+figures page.html 2
 is 'every run is saved' "$(find "$scratch/saved" -name '*-mlp-768*.json' | wc -l)" 9
 net_down
 finish

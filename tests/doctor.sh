@@ -77,6 +77,14 @@ is 'a cable that is not in' "$(finding cable remedy)" 'put a cable into eth0'
 printf 'MemTotal: 60000 kB\nMemAvailable: 40000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n' >m/proc/meminfo
 look m
 is 'memory for nothing at all' "$status $(finding memory state)" '78 impossible'
+is 'nothing is said of how TCP shares a link' "$(finding congestion state)" unknown
+mkdir -p m/proc/sys/net/ipv4
+echo bbr >m/proc/sys/net/ipv4/tcp_congestion_control
+look m
+is 'BBR' "$(finding congestion state)" attention
+echo cubic >m/proc/sys/net/ipv4/tcp_congestion_control
+look m
+is 'cubic' "$(finding congestion state) $(finding congestion text)" 'fine cubic'
 look nowhere
 is 'no such machine' $status 66
 

@@ -179,6 +179,7 @@ ends_badly()
     ("$@" "$DDPBENCH" $short --steps 1 --peers $peer --key-file "$scratch/key" $hidden) >out2 2>err2 || status=$?
     is 'a second caller' $status 69
     holds 'is told' grep -q 'busy' err2
+    holds 'what the peer says of its steps comes with its heartbeat' until_holds grep -Eq '^step 1 [0-9]+ [0-9.]+ [0-9.]+ [0-9.]+$' live
     since=$(now_ms)
     kill -INT $caller
     ended $caller

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/testnet.sh - two or more hosts on this machine, to see what a network or a slow node does to a run.
 #
-#   tools/testnet.sh up [--hosts N] [--net 10.77.0] [--rate [HOST=]RATE]...
+#   tools/testnet.sh up [--hosts N] [--net 10.77.0] [--rate [HOST=]RATE]... [--congestion NAME]
 #   tools/testnet.sh run HOST COMMAND...      as if typed on that host
 #   tools/testnet.sh rate HOST RATE           of what the host sends: 984.4mbit, 50mbit, ...; none
 #   tools/testnet.sh link HOST up|down        the cable
@@ -15,7 +15,8 @@
 # Hosts are called a, b, c, ...: each is a network namespace at NET.1, NET.2, ... with the name laptopHOST, a hosts file, a
 # home and a CPU of its own. Two are joined by one cable, va to vb; more by a switch. A rate is that of one direction, what
 # its host sends, so links may be asymmetric; the shaper counts Ethernet headers, so 984.4mbit carries the 941.5 Mbit/s that
-# TCP reaches on Gigabit Ethernet. A quota has a period of 10 ms, short against a step; with PID the threads that move data
+# TCP reaches on Gigabit Ethernet. --congestion names what TCP between the hosts uses where a program does not choose: cubic is
+# what nearly all systems have. Without it it is this kernel's default. A quota has a period of 10 ms, short against a step; with PID the threads that move data
 # (named ddp-*) are left alone, as the network card of a slow computer is not slow. TESTNET names the network, so that
 # several can be there at once. up, down and slow may be repeated. Needs root, iproute2 and util-linux; nothing leaves the
 # machine.
@@ -102,6 +103,16 @@ make_host()
     printf '127.0.0.1 localhost\n' >"$folder/hosts.$1"
 }
 
+# congest NAME - by their routes, since a network namespace may not be allowed to have a default of its own
+congest()
+{
+    i=0
+    for host in $(hosts); do
+        i=$((i + 1))
+        ip -n "$id-$host" route replace "$net.0/24" dev "v$host" src "$net.$i" congctl "$1" || return 1
+    done
+}
+
 # With their names, for those who do not write their own hosts files.
 introduce()
 {
@@ -117,13 +128,14 @@ introduce()
 
 up()
 {
-    n=2 net=10.77.0 rates=
+    n=2 net=10.77.0 rates='' congestion=
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || fail "option $1 wants a value"
         case $1 in
         --hosts) n=$2 ;;
         --net) net=$2 ;;
         --rate) rates="$rates $2" ;;
+        --congestion) congestion=$2 ;;
         *) fail "unknown option $1" ;;
         esac
         shift 2
@@ -145,6 +157,10 @@ up()
     if [ -z "$made" ] || ! join "$n" || ! introduce; then
         down
         fail 'the network cannot be made' 69
+    fi
+    if [ -n "$congestion" ] && ! congest "$congestion"; then
+        down
+        fail "this kernel has no congestion control called $congestion" 69
     fi
     for rate in $rates; do
         case $rate in

@@ -27,6 +27,7 @@ class Cell:
     slow: int = 0  # per cent of its CPU that another program leaves to the second node; 0: all (there is none)
     shares: str = ""  # of a global batch of nodes x batch, as the command takes them
     replay: bool = False
+    congestion: str = "cubic"  # what TCP does where a program does not choose: PyTorch does not, we do
 
     @property
     def batch(self):
@@ -43,6 +44,8 @@ class Cell:
             parts.append(f"slow{self.slow}")
         if self.shares:
             parts.append("shares" + self.shares.replace(":", "-"))
+        if self.congestion != "cubic":
+            parts.append(self.congestion)
         return "/".join(parts)
 
     @property
@@ -69,7 +72,17 @@ def torch_cells():
     cells = [Cell("torch", "char", tokens, rate, "ddp", 20) for tokens in (256, 1024, 4096) for rate in RATES]
     cells += [Cell("torch", "gpt2", tokens, rate, "ddp", 8)
               for tokens in (256, 1024) for rate in ("300Mbit", "1G-eth", "2.5G-eth")]
+    cells += [Cell("torch", "char", 4096, rate, "ddp", 20, congestion="bbr") for rate in RATES]
     return cells
+
+
+def can_congest(name):
+    """Whether this kernel has that congestion control."""
+    try:
+        with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as f:
+            return name in f.read().split()
+    except OSError:
+        return False
 
 
 def unequal_cells():
@@ -118,4 +131,4 @@ def choose(size, engine, only, with_torch):
         cells = replay_cells()
     elif engine != "all":
         cells = [c for c in cells if c.engine == engine]
-    return [c for c in cells if not only or re.search(only, c.name)]
+    return [c for c in cells if (not only or re.search(only, c.name)) and (c.congestion == "cubic" or can_congest(c.congestion))]

@@ -32,7 +32,7 @@ class Rig:
         self.rehearse = rehearse  # runs predict themselves too, which costs some steps of each
         self.hosts = 0
         self.serving = []
-        self.rate_now = self.slow_now = None
+        self.rate_now = self.slow_now = self.congestion = None
         self.env = environment()
         self.key = os.path.join(folder, "key")
         if not os.path.exists(self.key):
@@ -47,11 +47,11 @@ class Rig:
             raise Failed(f"tools/testnet.sh {' '.join(args)}: {p.stderr.strip()}")
         return p.stdout.strip()
 
-    def up(self, hosts, rate):
-        if hosts != self.hosts:
+    def up(self, hosts, rate, congestion="cubic"):
+        if (hosts, congestion) != (self.hosts, self.congestion):
             self.down()
-            self.testnet("up", "--hosts", str(hosts), "--net", NET, "--rate", rate)
-            self.hosts = hosts
+            self.testnet("up", "--hosts", str(hosts), "--net", NET, "--rate", rate, "--congestion", congestion)
+            self.hosts, self.congestion = hosts, congestion
             for host in "bcd"[:hosts - 1]:
                 self.serving.append(self.start(host, [BENCH, "serve", "--key-file", self.key]))
             time.sleep(1.5)

@@ -100,29 +100,30 @@ class Sweep:
         return self.serial
 
     def take_profile(self, cell):
-        self.rig.up(cell.nodes, self.rig.rate_now or RATES["1G-eth"])  # which says nothing to nodes alone
+        # Nodes alone do not care how they are joined.
+        self.rig.up(cell.nodes, self.rig.rate_now or RATES["1G-eth"], self.rig.congestion or cell.congestion)
         found = measure.profile(self.rig, cell, self.number(), self.alone_s(cell))
         self.step_s[cell.group] = max(p["step_s"] for p in found)
         self.say(f"alone {cell.group[1]} {cell.tokens}: " + ", ".join(f"{p['step_s']:.4g} s" for p in found))
         return found
 
     def take_link(self, cell, rate):
-        key = (cell.engine, rate, cell.nodes, cell.slow)
+        key = (cell.engine, rate, cell.nodes, cell.slow, cell.congestion)
         known = self.links.get(key)
         if known and time.monotonic() - known["at"] < LINK_AGE_S:
             return known
-        self.rig.up(cell.nodes, rate)
+        self.rig.up(cell.nodes, rate, cell.congestion)
         found = measure.link(self.rig, cell, self.number())
         found["at"] = time.monotonic()
         self.links[key] = found
-        self.rows.add(kind="link", engine=cell.engine, rate=rate, nodes=cell.nodes, contention=found["contention"],
+        self.rows.add(kind="link", engine=cell.engine, rate=rate, nodes=cell.nodes, congestion=cell.congestion, contention=found["contention"],
                       time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         return found
 
     def one_run(self, cell, number, profiles, bracket):
         rate = measure.shaper_rate(self.rig, cell, profiles)
         link = self.take_link(cell, rate)
-        self.rig.up(cell.nodes, rate)
+        self.rig.up(cell.nodes, rate, cell.congestion)
         attempt = self.rows.attempts(cell.name, number) + 1
         predicted = measure.predict(self.rig, cell, profiles, link["path"])
         shares = cell.shares
@@ -130,7 +131,8 @@ class Sweep:
             shares = measure.whole_shares(predicted["shares"], cell.nodes * cell.batch)
         key = {"cell": cell.name, "round": number, "attempt": attempt, "bracket": bracket}
         facts = {"engine": cell.engine, "model": cell.model, "tokens": cell.tokens, "rate": cell.rate, "shaper": rate,
-                 "schedule": cell.schedule, "nodes": cell.nodes, "slow": cell.slow, "shares": shares, "replay": cell.replay}
+                 "schedule": cell.schedule, "nodes": cell.nodes, "slow": cell.slow, "shares": shares, "replay": cell.replay,
+                 "congestion": cell.congestion}
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.rows.add(kind="prediction", **key, **facts, predicted=predicted, time=now)
         limit = 180 + 5 * (cell.steps + 8) * max(predicted["step_s"][0], 0.1)
