@@ -154,6 +154,21 @@ static void straggler(struct advice *a, const json_t *d, const struct outlook *o
 
 /* ---- what is not hidden ---- */
 
+/* The embedding of the tokens, which is tied to the head: part of its gradient is there when backward begins. */
+static double tied_bytes(const json_t *d)
+{
+    const json_t *tensor;
+    size_t i;
+    json_array_foreach(json_object_get(d, "gradients"), i, tensor)
+    {
+        const char *name = json_string_value(json_object_get(tensor, "name"));
+        if (name && strcmp(name, "wte.weight") == 0)
+            return table_num(tensor, "bytes", NULL);
+    }
+    return 0;
+}
+
+/* Only where the embedding is most of that bucket: in a model with few symbols it is next to nothing. */
 static void last_bucket(struct advice *a, const json_t *d, const struct outlook *o)
 {
     const json_t *c = json_object_get(d, "communication"), *list = json_object_get(c, "buckets");
@@ -167,7 +182,7 @@ static void last_bucket(struct advice *a, const json_t *d, const struct outlook 
     const json_t *last = json_array_get(list, n - 1);
     double bytes = table_num(last, "bytes", NULL), all = table_num(d, "model", "gradient_bytes");
     double end = table_num(last, "end_s", "median"), ready = table_num(last, "ready_s", "median");
-    if (!(bytes > LARGE_SHARE * all) || !(end > ready))
+    if (!(bytes > LARGE_SHARE * all) || !(end > ready) || !(tied_bytes(d) > bytes / 2))
         return;
     struct advice_item *item = add(a, "Send the tied embedding's gradient in two parts");
     say(item,

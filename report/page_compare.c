@@ -70,9 +70,13 @@ static void verdict(FILE *f, const json_t *d)
         clean_html(f, word);
     }
     fprintf(f, "</p>\n<p class=\"head\">");
-    if (isfinite(table_num(d, "ratio", "median")))
-        fprintf(f, "Its step takes %.3f of the other's (95 %%: %.3f .. %.3f).", table_num(d, "ratio", "median"),
-                table_num(d, "ratio", "lo"), table_num(d, "ratio", "hi"));
+    if (isfinite(table_num(d, "ratio", "median"))) {
+        fprintf(f, "A step of ");
+        clean_html(f, side_name(d, 1));
+        fprintf(f, " takes %.3f of one of ", table_num(d, "ratio", "median"));
+        clean_html(f, side_name(d, 0));
+        fprintf(f, " (95 %%: %.3f .. %.3f).", table_num(d, "ratio", "lo"), table_num(d, "ratio", "hi"));
+    }
     fprintf(f, "</p>\n");
     worth(f, d);
     if (isfinite(table_num(d, "noise_floor", NULL))) {

@@ -74,7 +74,7 @@ static void draw_scaling(struct pen *pen, const json_t *d, const struct outlook 
             "'predicted before the run'");
     if (isfinite(measured) && world >= 1)
         fprintf(pen->gp,
-                ", \\\n     'scaling.dat' index 1 using 1:2 with points pt 7 ps 1.6 lc rgb '#c23b4e' title 'measured'");
+                ", \\\n     'scaling.dat' index 1 using 1:2 with points pt 7 ps 1.1 lc rgb '#c23b4e' title 'measured  '");
     fputc('\n', pen->gp);
 }
 

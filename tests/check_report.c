@@ -379,6 +379,31 @@ START_TEST(verdicts_say_no_more_than_they_know)
 }
 END_TEST
 
+static bool advises(const json_t *d, const char *option)
+{
+    static struct outlook o;
+    struct advice a;
+    bool told = false;
+    o = (struct outlook){.now = NAN, .why = "left out"};
+    advice_make(&a, d, &o);
+    for (int i = 0; i < a.n; i++)
+        told |= strcmp(a.item[i].option, option) == 0;
+    return told;
+}
+
+/* The last bucket has 6 MB: splitting the tied embedding helps where it is most of them. */
+START_TEST(only_a_large_embedding_is_worth_splitting)
+{
+    json_t *d = document();
+    ck_assert(!advises(d, "--schedule split"));
+    json_object_set_new(d, "gradients", json_pack("[{s:s, s:i}]", "name", "wte.weight", "bytes", 100000));
+    ck_assert(!advises(d, "--schedule split"));
+    json_object_set_new(d, "gradients", json_pack("[{s:s, s:i}]", "name", "wte.weight", "bytes", 5000000));
+    ck_assert(advises(d, "--schedule split"));
+    json_decref(d);
+}
+END_TEST
+
 /* What two nodes lack alike is told once, with both names. */
 START_TEST(one_remedy_for_two_nodes)
 {
@@ -489,7 +514,8 @@ START_TEST(a_comparison_is_a_page)
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "inf\""));
     ck_assert_ptr_nonnull(strstr(text, "<p class=\"word\">wlan0 is slower</p>"));
-    ck_assert_ptr_nonnull(strstr(text, "Its step takes 2.000 of the other's (95 %: 1.900 .. 2.100)."));
+    ck_assert_ptr_nonnull(
+        strstr(text, "A step of wlan0 takes 2.000 of one of &lt;script&gt;x (95 %: 1.900 .. 2.100)."));
     ck_assert_ptr_nonnull(strstr(text, "two nodes are 0.50 times as fast as one: the second one makes it slower"));
     /* 540 units are the longest step: 2 s; work is filled, standing still hatched */
     ck_assert_ptr_nonnull(strstr(text, "width=\"202.5\" height=\"24\" fill=\"#2f5f9e\""));
@@ -575,6 +601,7 @@ int main(void)
     tcase_add_test(all, verdicts_say_no_more_than_they_know);
     tcase_add_test(all, one_remedy_for_two_nodes);
     tcase_add_test(all, the_outlook_is_the_replays);
+    tcase_add_test(all, only_a_large_embedding_is_worth_splitting);
     tcase_add_test(all, pages_are_short);
     tcase_add_test(all, a_comparison_is_a_page);
     tcase_add_test(all, pictures_get_names_of_their_own);
