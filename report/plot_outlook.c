@@ -73,8 +73,9 @@ static void draw_scaling(struct pen *pen, const json_t *d, const struct outlook 
             ", \\\n     'scaling.dat' index 2 using 1:2:3:4 with yerrorbars pt 4 ps 1.2 lw 2 lc rgb '#b07a1c' title "
             "'predicted before the run'");
     if (isfinite(measured) && world >= 1)
-        fprintf(pen->gp,
-                ", \\\n     'scaling.dat' index 1 using 1:2 with points pt 7 ps 1.1 lc rgb '#c23b4e' title 'measured  '");
+        fprintf(
+            pen->gp,
+            ", \\\n     'scaling.dat' index 1 using 1:2 with points pt 7 ps 1.1 lc rgb '#c23b4e' title 'measured  '");
     fputc('\n', pen->gp);
 }
 
