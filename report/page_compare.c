@@ -113,7 +113,7 @@ static void draw_steps(FILE *f, const json_t *d)
     if (!(longest > 0))
         return;
     fprintf(f, "<figure id=\"steps\">\n<h2>What a step is made of</h2>\n");
-    open_picture(f, 2 * LINE + 20, "a step over either interface, computing and standing still");
+    open_picture(f, 2 * LINE + 8, "a step over either interface, computing and standing still");
     fprintf(f, "<defs><pattern id=\"still\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
                "patternTransform=\"rotate(45)\">"
                "<rect width=\"6\" height=\"6\" fill=\"#e8b4a0\"/><rect width=\"2\" height=\"6\" "
@@ -158,7 +158,7 @@ static void ways_table(FILE *f, const json_t *d)
     }
     fprintf(f, "</tr>\n");
     for (const struct way_figure *w = way_figures; w->key; w++) {
-        fprintf(f, "<tr><td>%s</td>", w->title);
+        fprintf(f, "<tr><th>%s</th>", w->title);
         for (size_t i = 0; i < 2; i++) {
             const json_t *value = json_object_get(json_array_get(ways, i), w->key);
             char cell[WAYS_CELL], path[PATH_BYTES];
