@@ -227,8 +227,9 @@ void drift_fit(struct drift *d, const double *at_s, const double *step_s, int n)
     int best = DRIFT_NONE;
     for (int i = 0; i < DRIFT_SHAPES; i++) {
         score[i] = b.n * log(fmax(rss[i], least) / b.n) + parameters[i] * log(b.n);
-        /* the simpler ones come first; a jump and one exponential have as many parameters */
-        double margin = parameters[i] == parameters[best] ? 0 : MARGIN;
+        /* the simpler ones come first; a jump and one exponential have as many parameters, and an onset is a detail of the latter */
+        bool near = parameters[i] == parameters[best] || (i == DRIFT_LATE_EXPONENTIAL && best == DRIFT_EXPONENTIAL);
+        double margin = near ? 0 : MARGIN;
         if (score[i] < score[best] - margin)
             best = i;
     }
