@@ -50,7 +50,8 @@ static int fetch(struct step_worker *w, struct err *e)
         return 0;
     }
     if (run->spec.kind == MODEL_MLP) {
-        draw_vectors(w, w->inputs);
+        if (!o->replay || o->replay->n == 0) /* vectors that are slept through need not be drawn, which takes long */
+            draw_vectors(w, w->inputs);
         return 0;
     }
     if (w->feed)
@@ -273,7 +274,7 @@ int step_take(struct step_worker *w, int number, int row, struct run_sample *s, 
     const struct run_options *o = &run->options;
     *s = (struct run_sample){.sent_bytes = NAN};
     uint64_t t0 = clock_now_ns();
-    if (!o->replay && fetch(w, e)) /* what is slept through needs no data */
+    if (fetch(w, e))
         return -1;
     memset(w->layer_s, 0, sizeof w->layer_s);
     run->stamps_per_step = 0;
