@@ -214,6 +214,7 @@ def machine_lines(rows):
 
 def accuracy_text(rows, runs):
     counted = [r for r in runs if r["counts"]]
+    scored = [r for r in counted if not r["shares"]]  # a division of the batch is compared with others, not with a prediction
     versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
     out = ["# How right predictions were", "",
            f"Written by `tools/validate` from {len(runs)} runs, of up to {len({r['round'] for r in runs})} for each cell "
@@ -229,7 +230,7 @@ def accuracy_text(rows, runs):
         if part:
             out.append(figure_row(name, figures(part)))
     if sum(bool(part) for _, part in kinds(counted)) > 1:
-        out.append(figure_row("all of them", figures(counted)))
+        out.append(figure_row("all of them", figures(scored)))
     own = [score({**r, "predicted": {**r["predicted"], "step_s": r["measured"]["rehearsed_step_s"], "ablation_step_s": {}}})
            for r in counted if r["measured"].get("rehearsed_step_s")]
     if own:
@@ -238,8 +239,9 @@ def accuracy_text(rows, runs):
     if every:
         out.append(figure_row("the first of them with all attempts", figures(every)))
         even = len({r["cell"] for r in every if r["counts"] and 0.75 <= r["measured_speedup"] <= 1.25})
-        out += ["", f"{even} cells have a measured speed-up between 0.75 and 1.25, where deciding is hard. Runs of one cell lie "
-                f"{percent(spread_of_runs([r for r in every if r['counts']]))} (median) from their own median."]
+        spread = spread_of_runs([r for r in every if r["counts"]])
+        out += ["", f"{even} of their cells {'has' if even == 1 else 'have'} a measured speed-up between 0.75 and 1.25, where deciding is hard."
+                + (f" Runs of one cell lie {percent(spread)} (median) from their own median." if math.isfinite(spread) else "")]
     for name, part in kinds(counted):
         if not part:
             continue
