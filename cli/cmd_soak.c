@@ -21,10 +21,10 @@ static void settle(struct options *o)
     o->run.floor = false; /* products alone are another load */
 }
 
-/* What the sentences are made of. */
 /* A quota that held the process back for more than this part of the time explains a drift. */
 #define QUOTA_SHARE 0.02
 
+/* What the sentences are made of. */
 struct words {
     char first[48], last[48], span[48], at[48], until[48];
 };

@@ -68,6 +68,16 @@ static double fit_none(struct drift *d, const struct blocks *b)
     return rss_of(d, b);
 }
 
+/* d becomes the trial if that is nearer to the blocks than the best so far. */
+static void keep_better(struct drift *d, double *best, const struct drift *trial, const struct blocks *b)
+{
+    double rss = rss_of(trial, b);
+    if (rss < *best) {
+        *best = rss;
+        *d = *trial;
+    }
+}
+
 /* Three blocks at least on either side: two odd ones at an end are no new level. */
 static double fit_jump(struct drift *d, const struct blocks *b)
 {
@@ -78,11 +88,7 @@ static double fit_jump(struct drift *d, const struct blocks *b)
         trial.level_s = mean(b->y + i, b->n - i);
         trial.a_s[0] = mean(b->y, i) - trial.level_s;
         trial.jump_at_s = (b->t[i - 1] + b->t[i]) / 2;
-        double rss = rss_of(&trial, b);
-        if (rss < best) {
-            best = rss;
-            *d = trial;
-        }
+        keep_better(d, &best, &trial, b);
     }
     return best;
 }
@@ -139,23 +145,24 @@ static bool fit_amplitudes(struct drift *d, const struct blocks *b, int terms)
     return d->level_s > 0 && (terms == 1 || d->a_s[0] * d->a_s[1] >= 0);
 }
 
+/* From the distance of two blocks to 1.5 times the duration. */
+static double tau_on_grid(const struct drift *d, const struct blocks *b, int i)
+{
+    double shortest = b->t[1] - b->t[0], longest = 1.5 * d->duration_s;
+    return shortest * pow(pow(longest / shortest, 1.0 / (TAUS - 1)), i);
+}
+
 static double fit_exponentials(struct drift *d, const struct blocks *b, int terms)
 {
-    double best = INFINITY, shortest = b->t[1] - b->t[0], longest = 1.5 * d->duration_s;
+    double best = INFINITY;
     struct drift trial = *d;
     trial.shape = terms > 1 ? DRIFT_TWO_EXPONENTIALS : DRIFT_EXPONENTIAL;
-    double ratio = pow(longest / shortest, 1.0 / (TAUS - 1));
     for (int i = 0; i < TAUS; i++)
         for (int k = terms > 1 ? i + 3 : i; k < (terms > 1 ? TAUS : i + 1); k++) { /* close ones cannot be told apart */
-            trial.tau_s[0] = shortest * pow(ratio, i);
-            trial.tau_s[1] = shortest * pow(ratio, k);
-            if (!fit_amplitudes(&trial, b, terms))
-                continue;
-            double rss = rss_of(&trial, b);
-            if (rss < best) {
-                best = rss;
-                *d = trial;
-            }
+            trial.tau_s[0] = tau_on_grid(d, b, i);
+            trial.tau_s[1] = tau_on_grid(d, b, k);
+            if (fit_amplitudes(&trial, b, terms))
+                keep_better(d, &best, &trial, b);
         }
     return best;
 }
@@ -163,21 +170,15 @@ static double fit_exponentials(struct drift *d, const struct blocks *b, int term
 /* Three blocks at least before the onset, as for a jump, and six behind it, which are to tell its time. */
 static double fit_late(struct drift *d, const struct blocks *b)
 {
-    double best = INFINITY, shortest = b->t[1] - b->t[0], longest = 1.5 * d->duration_s;
+    double best = INFINITY;
     struct drift trial = *d;
     trial.shape = DRIFT_LATE_EXPONENTIAL;
-    double ratio = pow(longest / shortest, 1.0 / (TAUS - 1));
     for (int from = 2; from + 7 <= b->n; from++)
         for (int i = 0; i < TAUS; i++) {
             trial.onset_s = b->t[from];
-            trial.tau_s[0] = shortest * pow(ratio, i);
-            if (!fit_amplitudes(&trial, b, 1))
-                continue;
-            double rss = rss_of(&trial, b);
-            if (rss < best) {
-                best = rss;
-                *d = trial;
-            }
+            trial.tau_s[0] = tau_on_grid(d, b, i);
+            if (fit_amplitudes(&trial, b, 1))
+                keep_better(d, &best, &trial, b);
         }
     return best;
 }

@@ -88,6 +88,17 @@ static void verdict(FILE *f, const json_t *d)
     fprintf(f, "</section>\n");
 }
 
+/* A cell with a number of the document, text for people; a dash for what is none. */
+static void number_cell(FILE *f, const json_t *value, const char *path, const char *text)
+{
+    fprintf(f, "<td class=\"num\">");
+    if (json_is_number(value))
+        page_number(f, value, path, text);
+    else
+        fprintf(f, "<span class=\"unknown\">-</span>");
+    fprintf(f, "</td>");
+}
+
 /* ---- two interfaces ---- */
 
 static void open_picture(FILE *f, int height, const char *label)
@@ -163,12 +174,7 @@ static void ways_table(FILE *f, const json_t *d)
             const json_t *value = json_object_get(json_array_get(ways, i), w->key);
             char cell[WAYS_CELL], path[PATH_BYTES];
             snprintf(path, sizeof path, "ways[%zu].%s", i, w->key);
-            fprintf(f, "<td class=\"num\">");
-            if (json_is_number(value))
-                page_number(f, value, path, w->format(cell, json_number_value(value)));
-            else
-                fprintf(f, "<span class=\"unknown\">-</span>");
-            fprintf(f, "</td>");
+            number_cell(f, value, path, w->format(cell, table_value(value)));
         }
         fprintf(f, "</tr>\n");
     }
@@ -260,12 +266,7 @@ static void metrics_table(FILE *f, const json_t *d)
             const json_t *value = json_object_get(m, key);
             char cell[TABLE_CELL], path[PATH_BYTES];
             snprintf(path, sizeof path, "metrics[%zu].%s", i, key);
-            fprintf(f, "<td class=\"num\">");
-            if (json_is_number(value))
-                page_number(f, value, path, table_compare_figure(cell, m, key));
-            else
-                fprintf(f, "<span class=\"unknown\">-</span>");
-            fprintf(f, "</td>");
+            number_cell(f, value, path, table_compare_figure(cell, m, key));
         }
         double p = table_num(m, "p", NULL);
         fprintf(f, "<td class=\"num\">");

@@ -21,11 +21,6 @@ static const char *percent(char *buf, double x)
     return buf;
 }
 
-static const char *seconds(char *buf, double x)
-{
-    return table_time(buf, x);
-}
-
 static const char *rate(char *buf, double x)
 {
     return isfinite(x) ? table_rate(buf, WAYS_CELL, x) : "-";
@@ -33,10 +28,10 @@ static const char *rate(char *buf, double x)
 
 const struct way_figure way_figures[] = {
     {"rate_bytes_per_s", "rate, both ways at once", rate, NULL},
-    {"rtt_s", "round trip", seconds, NULL},
-    {"jitter_s", "jitter", seconds, "from the median round trip to its 90th percentile, idle"},
-    {"step_s", "step", seconds, NULL},
-    {"exposed_s", "standing still", seconds, "in a step, for communication that no computing hides"},
+    {"rtt_s", "round trip", table_time, NULL},
+    {"jitter_s", "jitter", table_time, "from the median round trip to its 90th percentile, idle"},
+    {"step_s", "step", table_time, NULL},
+    {"exposed_s", "standing still", table_time, "in a step, for communication that no computing hides"},
     {"exposed_share", "not hidden", percent, "the part of all communication that is waited for"},
     {"compute_slowdown", "computing beside it", times,
      "how many times as long this node computes in a common step as in one alone"},
