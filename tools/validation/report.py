@@ -259,6 +259,11 @@ def accuracy_text(rows, runs):
     return "\n".join(out) + "\n\n" + NOT_VALIDATED
 
 
+def off(r, kind):
+    """What a run with stated shares was predicted to be is not known."""
+    return "" if r["shares"] else f"{r[kind]:.4f}"
+
+
 def write_csv(path, runs):
     with open(path, "w", newline="", encoding="utf-8") as f:
         w = csv.writer(f)
@@ -267,8 +272,8 @@ def write_csv(path, runs):
         for r in runs:
             p = r["predicted"]
             w.writerow([r["cell"], r["round"], r["attempt"], int(r["counts"]), *(f"{x:.6g}" for x in p["step_s"]),
-                        f"{r['measured']['step_s']:.6g}", f"{r['error']:.4f}", f"{p['speedup'][0]:.4f}",
-                        f"{r['measured_speedup']:.4f}", p["p_faster"], p["verdict"], f"{r['naive_error']:.4f}",
+                        f"{r['measured']['step_s']:.6g}", off(r, "error"), f"{p['speedup'][0]:.4f}",
+                        f"{r['measured_speedup']:.4f}", p["p_faster"], p["verdict"], off(r, "naive_error"),
                         f"{r['around']['drift']:.4f}"])
 
 
@@ -307,6 +312,7 @@ MARKS = ['pt 7 ps 0.6 lc rgb "#1f4e9c"', 'pt 9 ps 0.8 lc rgb "#b35900"', 'pt 8 p
 def write_plot(svg, runs, work):
     """False if there is no gnuplot."""
     steps, errors = [], []
+    shown = [r for _, part in kinds(runs) for r in part]  # the others are no predictions
     for i, (name, part) in enumerate(kinds([r for r in runs if r["counts"]])):
         if not part:
             continue
@@ -317,8 +323,8 @@ def write_plot(svg, runs, work):
                 f.write(f"{r['measured']['step_s']} {' '.join(str(x) for x in r['predicted']['step_s'])} {around}\n")
         steps.append(f'"{data}" using 1:2:3:4 with yerrorbars {MARKS[i]} title "{name}"')
         errors.append(f'"{data}" using 1:5:6:7 with yerrorbars {MARKS[i]}')
-    seconds_of = [x for r in runs for x in (r["measured"]["step_s"], *r["predicted"]["step_s"])]
-    most = max(10, math.ceil(max(abs(100 * r["error"]) for r in runs) / 5) * 5)
+    seconds_of = [x for r in shown for x in (r["measured"]["step_s"], *r["predicted"]["step_s"])]
+    most = max(10, math.ceil(max(abs(100 * r["error"]) for r in shown) / 5) * 5)
     script = os.path.join(work, "plot.gp")
     with open(script, "w", encoding="utf-8") as f:
         f.write(PLOT.format(svg=svg, steps=", ".join(steps), errors=", ".join(errors), low=0.8 * min(seconds_of),
