@@ -4,9 +4,8 @@
  * Start at cmd_link(). What can be wrong with the request is found before anybody is called. Two interfaces are measured
  * in rounds, one after the other, each round in a session of its own: what drifts meets both alike.
  */
-#include "config.h" /* _GNU_SOURCE, for asprintf */
+#include "config.h" /* _GNU_SOURCE */
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/deliver.h"
 #include "cli/link_load.h"
 #include "cli/node.h"
 #include "cli/options.h"
@@ -27,7 +27,6 @@
 #include "comm/link_reduce.h"
 #include "model/blas_choice.h"
 #include "report/store.h"
-#include "report/table.h"
 #include "report/table_link.h"
 
 enum { ROUNDS_OF_TWO = 3, BUSY_PATIENCE_MS = 10000 };
@@ -347,59 +346,21 @@ static json_t *document(const struct request *r)
     return record_link_json(&record);
 }
 
-static int save(const struct request *r, const json_t *d, char *path, size_t size, struct err *e)
-{
-    char folder[PATH_MAX], stem[sizeof r->started + 8] = "";
-    size_t n = 0;
-    for (const char *c = r->started; *c; c++) /* colons are a nuisance in file names */
-        if (*c != '-' && *c != ':')
-            stem[n++] = *c;
-    strcpy(stem + n, "-link");
-    char *text = json_dumps(d, JSON_INDENT(1));
-    if (!text)
-        return err_set(e, ERR_MEMORY, "out of memory while writing the result");
-    int result = store_folder(folder, sizeof folder, r->options.results_dir, e);
-    if (result == 0)
-        result = store_write(path, size, folder, stem, ".json", text, strlen(text), e);
-    free(text);
-    return result;
-}
-
-static int deliver(struct request *r)
-{
-    char path[PATH_MAX] = "";
-    struct err unsaved = {0};
-    json_t *d = document(r);
-    if (save(r, d, path, sizeof path, &unsaved))
-        *path = '\0';
-    int code = r->err.code ? (int)r->err.code : (int)unsaved.code;
-    if (r->err.code)
-        output_say("%s: %s", r->in->program, r->err.text);
-    if (unsaved.code)
-        output_say("%s: the result is not saved: %s", r->in->program, unsaved.text);
-    if (r->in->json) {
-        if (*path)
-            json_object_set_new(d, "saved", output_string(path));
-        else
-            json_unknown(d, d, "saved", "saved", unsaved.text);
-        if (unsaved.code && !r->err.code)
-            output_set_error(d, &unsaved);
-        return output_json(r->in, d, code);
-    }
-    struct table_style style = {.colour = output_wants_colour(STDOUT_FILENO)};
-    char *table = table_link_render(d, &style), *text = NULL;
-    json_decref(d);
-    if (!table || asprintf(&text, "%s%s%s%s", table, *path ? "saved       " : "", path, *path ? "\n" : "") < 0)
-        return output_fail(r->in, &(struct err){ERR_MEMORY, "out of memory while drawing the table"});
-    code = output_text(r->in, text, code);
-    free(table);
-    free(text);
-    return code;
-}
-
 static bool measured_anything(const struct request *r)
 {
     return r->way[0].survey.n + r->way[1].survey.n > 0;
+}
+
+static int tell(const struct request *r)
+{
+    const struct delivery d = {.in = r->in,
+                               .err = &r->err,
+                               .results_dir = r->options.results_dir,
+                               .started = r->started,
+                               .name = "link",
+                               .worth = true,
+                               .render = table_link_render};
+    return measured_anything(r) ? deliver(&d, document(r)) : output_fail(r->in, &r->err);
 }
 
 int cmd_link(const struct invocation *in)
@@ -419,7 +380,6 @@ int cmd_link(const struct invocation *in)
             "much computing slows beside it.\n");
     if (!named)
         return output_fail(in, &(struct err){ERR_USAGE, "link needs the name of a node on which 'serve' runs"});
-    int code;
     bool prepared = prepare(&r, in->argv[1], &r.err) == 0;
     progress_init(&r.progress);
     clock_utc(r.started);
@@ -431,7 +391,7 @@ int cmd_link(const struct invocation *in)
             judge_sums(&r, &r.err);
         progress_clear(&r.progress);
     }
-    code = measured_anything(&r) ? deliver(&r) : output_fail(in, &r.err);
+    int code = tell(&r);
     for (int i = 0; i < 2; i++)
         link_survey_fini(&r.way[i].survey);
     link_load_fini(&r.load);

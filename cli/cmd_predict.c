@@ -214,6 +214,12 @@ static int find_partner(struct request *r, struct err *e)
 
 /* ---- which link ---- */
 
+static bool is_link(const json_t *d)
+{
+    const char *kind = json_string_value(json_object_get(d, "kind"));
+    return kind && strcmp(kind, "link") == 0;
+}
+
 static int find_link(struct request *r, struct err *e)
 {
     const struct predict_options *p = &r->options.predict;
@@ -229,11 +235,12 @@ static int find_link(struct request *r, struct err *e)
             r->ask.link.origin = "assumed";
         return 0;
     }
+    static const struct runs_kind kind = {"measured link", "./bench link HOST", is_link};
     char path[PATH_MAX];
-    if (runs_find(path, sizeof path, r->folder, p->link_run, e))
+    json_t *d = runs_open(path, sizeof path, r->folder, p->link_run, &kind, e);
+    if (!d)
         return -1;
-    json_t *d = runs_read(path, e);
-    int result = d ? predict_source_link(&r->ask.link.model, d, path, r->source.torch ? "gloo" : "tcp", e) : -1;
+    int result = predict_source_link(&r->ask.link.model, d, path, r->source.torch ? "gloo" : "tcp", e);
     json_decref(d);
     r->ask.link.origin = "measured";
     snprintf(r->ask.link.name, sizeof r->ask.link.name, "%.120s", path);
@@ -242,33 +249,16 @@ static int find_link(struct request *r, struct err *e)
 
 /* ---- which heat ---- */
 
-static bool visit_soak(void *ctx, const char *path, const json_t *d)
+static bool is_soak(const json_t *d)
 {
-    struct search *s = ctx;
-    if (!json_is_object(json_object_get(d, "soak")))
-        return true;
-    snprintf(s->path, sizeof s->path, "%s", path);
-    s->found = json_incref((json_t *)d);
-    return false;
-}
-
-static json_t *find_soak(struct request *r, const char *name, char *path, size_t size, struct err *e)
-{
-    struct search search = {0};
-    struct err none;
-    if (strcmp(name, "last") != 0)
-        return runs_find(path, size, r->folder, name, e) ? NULL : runs_read(path, e);
-    runs_each(r->folder, visit_soak, &search, &none);
-    if (!search.found)
-        err_set(e, ERR_NO_INPUT, "there is no soak in %.200s; './bench soak' makes one", r->folder);
-    snprintf(path, size, "%s", search.path);
-    return search.found;
+    return json_is_object(json_object_get(d, "soak"));
 }
 
 static int load_soak(struct request *r, const char *name, struct err *e)
 {
+    static const struct runs_kind kind = {"soak", "./bench soak", is_soak};
     char path[PATH_MAX];
-    json_t *d = find_soak(r, name, path, sizeof path, e);
+    json_t *d = runs_open(path, sizeof path, r->folder, name, &kind, e);
     int result = d ? predict_source_soak(&r->heat, d, path, e) : -1;
     json_decref(d);
     return result;
@@ -285,7 +275,8 @@ static int prepare(struct request *r, struct err *e)
                                   .what_if = p->what_if,
                                   .target = p->target,
                                   .goal_steps = p->goal_steps,
-                                  .seed = o->run.seed};
+                                  .seed = o->run.seed,
+                                  .steps = p->steps};
     if (p->overlap && strcmp(p->overlap, "none") != 0 && strcmp(p->overlap, "buckets") != 0)
         return err_set(e, ERR_USAGE, "option --overlap takes none or buckets, not '%.60s'", p->overlap);
     if (p->overlap && strcmp(p->overlap, "buckets") == 0 && p->step_s)
@@ -343,6 +334,25 @@ static int parse(struct request *r, const struct invocation *in, struct err *e)
     return result;
 }
 
+static int show_help(const struct invocation *in, const struct options *o)
+{
+    char text[1024], keys[512];
+    size_t line = 0;
+    snprintf(keys, sizeof keys, "%s", predict_whatif_keys);
+    for (char *at = keys; *at; at++)
+        if (*at == ' ' && (size_t)(at - keys) - line + strcspn(at + 1, " ") > 72) {
+            *at = '\n';
+            line = (size_t)(at - keys);
+        }
+    snprintf(text, sizeof text,
+             "What more nodes would bring: [RUN|last] is a run of one node, by default the newest.\n\n"
+             "--what-if KEY=VALUE,.. takes\n%s\n"
+             "bw=2.5x is two and a half times what it is now; contention=0, jitter=no and tail=no each leave a\n"
+             "term of the model out.\n",
+             keys);
+    return output_help(in, o, OPTIONS_PREDICT, text);
+}
+
 int cmd_predict(const struct invocation *in)
 {
     static struct request r;
@@ -350,8 +360,7 @@ int cmd_predict(const struct invocation *in)
     if (parse(&r, in, &e))
         return output_fail(in, &e);
     if (r.options.help || r.options.version)
-        return output_help(in, &r.options, OPTIONS_PREDICT,
-                           "What more nodes would bring: [RUN|last] is a run of one node, by default the newest.\n");
+        return show_help(in, &r.options);
     if (store_place(r.folder, sizeof r.folder, r.options.results_dir, &e))
         return output_fail(in, &e);
     json_t *d = output_document();

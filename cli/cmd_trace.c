@@ -11,12 +11,18 @@
 #include "report/store.h"
 #include "report/trace.h"
 
+static bool is_run(const json_t *d)
+{
+    return json_object_get(d, "model") && json_is_array(json_object_get(d, "samples"));
+}
+
 static int render(char **text, char *path, const char *word, const struct options *o, struct err *e)
 {
     char folder[PATH_MAX];
-    if (store_place(folder, sizeof folder, o->results_dir, e) || runs_find(path, PATH_MAX, folder, word, e))
+    static const struct runs_kind kind = {"run", "./bench", is_run};
+    if (store_place(folder, sizeof folder, o->results_dir, e))
         return -1;
-    json_t *run = runs_read(path, e);
+    json_t *run = runs_open(path, PATH_MAX, folder, word, &kind, e);
     if (!run)
         return -1;
     *text = trace_render(run, e);

@@ -1,17 +1,12 @@
 /* cli/job_deliver.c - a run's document, its file and its table: see job.h; start at job_deliver(). */
-#include "config.h" /* _GNU_SOURCE, for asprintf */
-
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli/deliver.h"
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/predict_run.h"
 #include "cli/record.h"
-#include "report/store.h"
 #include "report/table.h"
 
 static struct record make_record(struct job *s)
@@ -91,65 +86,16 @@ static json_t *document(struct job *s)
     return d;
 }
 
-/* 2026-11-30T17:31:21Z as 20261130T173121Z: colons are a nuisance in file names. */
-static void file_stem(char *stem, size_t size, const struct job *s)
-{
-    char compact[sizeof s->started];
-    size_t n = 0;
-    for (const char *c = s->started; *c; c++)
-        if (*c != '-' && *c != ':')
-            compact[n++] = *c;
-    compact[n] = '\0';
-    snprintf(stem, size, "%s-%s", compact, s->kind->name ? s->kind->name : s->run.spec.name);
-}
-
-static int save(const struct job *s, const json_t *d, char *path, size_t size, struct err *e)
-{
-    char folder[PATH_MAX], stem[64];
-    file_stem(stem, sizeof stem, s);
-    char *text = json_dumps(d, JSON_INDENT(1));
-    if (!text)
-        return err_set(e, ERR_MEMORY, "out of memory while writing the result");
-    int result = store_folder(folder, sizeof folder, s->options.results_dir, e);
-    if (result == 0)
-        result = store_write(path, size, folder, stem, ".json", text, strlen(text), e);
-    free(text);
-    return result;
-}
-
 int job_deliver(struct job *s)
 {
-    char path[PATH_MAX] = "";
-    struct err unsaved = {0};
-    json_t *d = document(s);
-    if (!d)
-        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while writing the result"});
-    bool worth = s->run.n > 0 || s->err.code == ERR_OK;
-    if (worth && save(s, d, path, sizeof path, &unsaved))
-        *path = '\0';
-    int code = s->err.code ? (int)s->err.code : (int)unsaved.code;
-    if (s->err.code)
-        fprintf(stderr, "%s: %s\n", s->in->program, s->err.text);
-    if (unsaved.code)
-        fprintf(stderr, "%s: the result is not saved: %s\n", s->in->program, unsaved.text);
-    if (s->in->json) {
-        if (*path)
-            json_object_set_new(d, "saved", output_string(path));
-        else
-            json_unknown(d, d, "saved", "saved", unsaved.code ? unsaved.text : "nothing was measured");
-        if (unsaved.code && !s->err.code)
-            output_set_error(d, &unsaved);
-        return output_json(s->in, d, code);
-    }
-    struct table_style style = {.colour = output_wants_colour(STDOUT_FILENO)};
-    char *table = table_render(d, &style), *text = NULL;
-    json_decref(d);
-    if (!table || asprintf(&text, "%s%s%s%s", table, *path ? "saved       " : "", path, *path ? "\n" : "") < 0)
-        return output_fail(s->in, &(struct err){ERR_MEMORY, "out of memory while drawing the table"});
-    code = output_text(s->in, text, code);
-    free(table);
-    free(text);
-    return code;
+    const struct delivery d = {.in = s->in,
+                               .err = &s->err,
+                               .results_dir = s->options.results_dir,
+                               .started = s->started,
+                               .name = s->kind->name ? s->kind->name : s->run.spec.name,
+                               .worth = s->run.n > 0 || s->err.code == ERR_OK,
+                               .render = table_render};
+    return deliver(&d, document(s));
 }
 
 int job_report(struct job *s)

@@ -10,7 +10,7 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/peers.c cli/peers.h \
 	cli/work.h cli/work_check.c cli/work_link.c cli/work_train.c \
 	cli/cmd_run.c cli/cmd_report.c cli/cmd_soak.c cli/cmd_trace.c cli/run_kind.h \
-	cli/job.h cli/job_judge.c cli/job_deliver.c \
+	cli/deliver.c cli/deliver.h cli/job.h cli/job_judge.c cli/job_deliver.c \
 	cli/cmd_demo.c cli/demo.h cli/demo_ask.c cli/demo_batch.c cli/demo_bucket.c cli/demo_child.c cli/demo_child.h cli/demo_part.c \
 	cli/demo_predict.c cli/demo_show.c cli/demo_show.h cli/demo_straggler.c cli/demo_wifi.c \
 	cli/launched.c cli/launched.h \

@@ -28,8 +28,8 @@ const struct command commands[] = {
     {"peers", cmd_peers, "the nodes this one is paired with: list, check, forget", OPTIONS_PEERS},
     {"report", cmd_report, "a saved result as a page with figures, in the terminal, or as CSV, Markdown and others",
      OPTIONS_REPORT},
-    {"demo", cmd_demo, "straggler, wifi, bucket or batch: three minutes that show what slows data-parallel training",
-     OPTIONS_DEMO},
+    {"demo", cmd_demo,
+     "straggler, wifi, bucket or batch: up to three minutes that show what slows data-parallel training", OPTIONS_DEMO},
     {"trace", cmd_trace, "what every rank did when, of a saved run, for a trace viewer", OPTIONS_TRACE},
     {"compare", cmd_compare, "is B faster than A? saved runs, one or several of each", OPTIONS_COMPARE},
     {"history", cmd_history, "the saved runs over time: a list, a drawing, a check for what became slower",
@@ -53,9 +53,10 @@ static int help(const struct invocation *in)
              "\n'%s COMMAND --help' lists the options of a command; those of run are:\n", in->program);
     char *text = options_help(
         OPTIONS_RUN, synopsis, before,
-        "\nExit status: 0 measured, 64 usage, 65 bad data file, 66 missing file, 68 unknown host, 69 peer missing\n"
-        "or busy, 70 wrong result, 71 out of memory, 73 cannot create, 74 input/output, 75 peer lost, 76 peers that\n"
-        "do not fit together, 77 not paired, 78 configuration, 130 interrupted.\n");
+        "\nExit status: 0 measured, 1 slower (compare, history --check), 64 usage, 65 bad data file, 66 missing file,\n"
+        "68 unknown host, 69 peer missing or busy, 70 wrong result, 71 out of memory, 73 cannot create, 74\n"
+        "input/output, 75 peer lost, 76 peers that do not fit together, 77 not paired, 78 configuration, 130\n"
+        "interrupted.\n");
     if (!text)
         return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
     int code = output_text(in, text, ERR_OK);

@@ -51,21 +51,24 @@ static const struct row {
      "what the link carries as TCP payload: 941.5Mbit, 117.7MB/s, or 100M-eth, 1G-eth, 2.5G-eth, 10G-eth, wifi "
      "(default: 1G-eth, assumed)"},
     {"rtt", "T", TEXT, AT(predict.rtt), 0, 0, T, PREDICT, "its round trip: 200us, 3ms (default: assumed)"},
-    {"link-run", "FILE", TEXT, AT(predict.link_run), 0, 0, T, PREDICT, "a link that was measured, in place of --link"},
+    {"link-run", "FILE", TEXT, AT(predict.link_run), 0, 0, T, PREDICT,
+     "a link that was measured, in place of --link: a file, or last for the newest one"},
     {"partner", "RUN", TEXT, AT(predict.partner), 0, 0, T, PREDICT,
      "a run of one of the other nodes (default: they are like this one)"},
-    {"what-if", "K=V,..", TEXT, AT(predict.what_if), 0, 0, T, PREDICT,
-     "also with these changes: bw=RATE rtt=T medium=duplex|half|shared tokens=N accum=K wire=bf16 schedule=split "
-     "bucket-mb=X optimizer=bucket in-flight=N reserve-core=yes partner=X slow-node=X slow-nic=RATE throttle=X; "
-     "bw, tokens and accum also as a factor: bw=2.5x; and without a term of the model: contention=0 jitter=no tail=no"},
+    {"what-if", "K=V,..", TEXT, AT(predict.what_if), 0, 0, T, PREDICT, "also with these changes, of the keys above"},
     {"heat", "T:X,..", TEXT, AT(predict.heat), 0, 0, T, PREDICT,
      "how many times longer a step of each node takes once it is warm: 60s:1.05,600s:1.2"},
     {"soak", "FILE", TEXT, AT(predict.soak), 0, 0, T, PREDICT,
      "the same, as a soak of a node has measured it: a file, or last for the newest one"},
     {"target", "X", REAL, AT(predict.target), 0.01, 4096, T, PREDICT,
-     "the speed-up that the questions turned round are about (default 1: break-even)"},
-    {"goal-steps", "N", INT, AT(predict.goal_steps), 1, 1000000000, T, PREDICT, "a job of N steps in hours"},
-    {"model", "NAME", TEXT, AT(predict.model), 0, 0, T, PREDICT, "the newest run of this model, or its bytes"},
+     "the speed-up to reach, for the rate, tokens, accumulation or slowest partner that are needed (default 1: break "
+     "even)"},
+    {"goal-steps", "N", INT, AT(predict.goal_steps), 1, 1000000000, T, PREDICT,
+     "also how many hours a job of N steps takes"},
+    {"steps", "N", INT, AT(predict.steps), 1, 1000000000, T, PREDICT,
+     "steps of the run whose median is predicted (default 10; from 100 on the interval stays as it is)"},
+    {"model", "NAME", TEXT, AT(predict.model), 0, 0, T, PREDICT,
+     "the newest run of this model; with --step-s only the size of its gradients"},
     {"profile", "FILE", TEXT, AT(predict.profile), 0, 0, T, PREDICT,
      "no run: a job of PyTorch, recorded by tools/pytorch_profile.py; predicts DistributedDataParallel with gloo"},
     {"step-s", "S[,S]", TEXT, AT(predict.step_s), 0, 0, T, PREDICT,
@@ -88,8 +91,10 @@ static const struct row {
      "with --check: exit status 66 if there are too few runs to see anything"},
     {"force", NULL, ON, AT(history.force), 0, 0, C, PREDICT,
      "compare runs of unlike machines or settings all the same"},
-    {"noise-floor", "X", REAL, AT(history.noise_floor), 0, 1, C | H, PREDICT,
-     "what is no change: 0.02 for 2 % (default: chosen from the runs, see doc/METHOD.md)"},
+    {"noise-floor", "X", REAL, AT(history.noise_floor), 0, 1, C, PREDICT,
+     "the smallest difference that counts: 0.02 for 2 % (default: chosen from the runs, see doc/METHOD.md)"},
+    {"noise-floor", "X", REAL, AT(history.noise_floor), 0, 1, H, PREDICT,
+     "the smallest change of level that counts (default 0.02, which is 2 %)"},
     {"plot", "WHERE", TEXT, AT(history.plot), 0, 0, H, PREDICT,
      "draw the newest of them over time: term, here; or a file whose name ends with .svg"},
     {"metric", "NAME", TEXT, AT(history.metric), 0, 0, H, PREDICT,
@@ -144,9 +149,9 @@ static const struct row {
     {"spawn", "N", INT, AT(run.world), 1, 4096, R, RANKS,
      "N ranks on this node, which share its processors and average their gradients over loopback (default 1)"},
     {"peers", "HOST[,..]", TEXT, AT(peers), 0, 0, R | C, RANKS,
-     "train together with these nodes; this one is rank 0. Each runs 'serve', or is started by ssh; ssh:HOST and "
-     "tcp:HOST "
-     "force one of the two"},
+     "train together with these nodes; this one is rank 0. HOST is [USER@]NAME[:PORT]. Each runs 'serve', or is "
+     "started "
+     "by ssh; ssh:HOST and tcp:HOST force one of the two"},
     {"spawn", "N", INT, AT(run.world), 2, 16, DE, RANKS,
      "N ranks on this node (default: 4 for straggler, 2 for the others), which sleep through recorded computing; the "
      "exchange is real and paced"},
@@ -216,7 +221,7 @@ static const struct row {
     {"output", "FILE", TEXT, AT(output), 0, 0, TR, OUTPUT, "write it here instead of printing it"},
     {"output", "FILE", TEXT, AT(output), 0, 0, C, OUTPUT, "write the comparison as a page (HTML) to FILE too"},
     {"output", "DIR", TEXT, AT(output), 0, 0, RE, OUTPUT,
-     "folder of the page and its figures; with --format and --plot term the file to write instead of printing"},
+     "folder of the page and its figures; with --format, or with --plot term, the file to write instead of printing"},
     {"format", "NAME", TEXT, AT(report.format), 0, 0, RE, OUTPUT,
      "html (default): the page; md, csv, json, jsonl or openmetrics: the fields, on standard output"},
     {"plot", "HOW", TEXT, AT(report.plot), 0, 0, RE, OUTPUT,

@@ -42,7 +42,7 @@ struct predict_options {
         *soak;    /* NULL: not given */
     double bytes; /* NaN: not given */
     double target;
-    int goal_steps; /* 0: not given */
+    int goal_steps, steps; /* 0: not given */
     bool score;
 };
 

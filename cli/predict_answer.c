@@ -41,9 +41,11 @@ static void set_estimate(json_t *root, json_t *o, const char *key, const char *p
     set(o, key, v);
 }
 
-static void add_naive(json_t *root, json_t *o, const char *path, const struct scenario *s, double t_comm_s)
+/* Its speed-up is over the same node as the others: the fastest. */
+static void add_naive(json_t *root, json_t *o, const char *path, const struct scenario *s, const struct outcome *out,
+                      double t_comm_s)
 {
-    struct profile_step t = scenario_typical(s, 0), slowest = t;
+    struct profile_step slowest = scenario_typical(s, 0);
     for (int i = 1; i < s->nodes; i++) {
         struct profile_step other = scenario_typical(s, i);
         if (other.forward_s + other.backward_s > slowest.forward_s + slowest.backward_s)
@@ -56,7 +58,7 @@ static void add_naive(json_t *root, json_t *o, const char *path, const struct sc
     double step_s = cost_naive_step_s(slowest.forward_s, slowest.backward_s, slowest.optimizer_s, t_comm_s);
     json_t *naive = json_object();
     set(naive, "step_s", json_num(step_s));
-    set(naive, "speedup", json_num(s->nodes * (t.forward_s + t.backward_s + t.optimizer_s) / step_s));
+    set(naive, "speedup", json_num(out->tokens / step_s / (out->baseline_tokens / out->alone_s)));
     set(o, "naive", naive);
 }
 
@@ -93,7 +95,7 @@ int predict_add_outcome(json_t *root, json_t *o, const char *path, const struct 
     set(o, "t_comm_s", json_num(scenario_floor_s(s)));
     set(o, "communication_s", json_num(out->communication_s));
     set_estimate(root, o, "exposed_s", path, out->exposed_s);
-    add_naive(root, o, path, s, scenario_floor_s(s));
+    add_naive(root, o, path, s, out, scenario_floor_s(s));
     set(o, "extrapolated", json_boolean(s->nodes > SCENARIO_VALIDATED_NODES && !s->exact));
     return 0;
 }
@@ -115,7 +117,7 @@ static json_t *bytes_only(json_t *root, const struct scenario *s, const char *pa
 }
 
 int predict_add_nodes(json_t *root, json_t *owner, const char *name, const struct predict_ask *ask,
-                      struct plan *other_plan, struct err *e)
+                      struct predict_changed *changed, struct err *e)
 {
     json_t *list = json_array();
     set(owner, "nodes", list);
@@ -125,9 +127,9 @@ int predict_add_nodes(json_t *root, json_t *owner, const char *name, const struc
         char path[64];
         predict_scenario(&s, ask, ask->count[i]);
         snprintf(path, sizeof path, "%snodes[%d]", name, i);
-        if (other_plan) {
-            plan_fini(other_plan);
-            if (predict_whatif(&s, ask->source, other_plan, ask->what_if, e))
+        if (changed) {
+            plan_fini(&changed->plan);
+            if (predict_whatif(&s, ask->source, changed, ask->what_if, e))
                 return -1;
         }
         json_t *o = ask->source->has_steps ? json_object() : bytes_only(root, &s, path);
@@ -173,8 +175,7 @@ static int add_inverse(json_t *root, const struct predict_ask *ask, const struct
     return 0;
 }
 
-static int add_changes(json_t *root, const struct predict_ask *ask, const struct scenario *s, const struct outcome *out,
-                       struct err *e)
+static int add_changes(json_t *root, const struct predict_ask *ask, const struct scenario *s, struct err *e)
 {
     static struct explain_change change[EXPLAIN_CHANGES_MAX];
     const struct predict_source *source = ask->source;
@@ -182,7 +183,7 @@ static int add_changes(json_t *root, const struct predict_ask *ask, const struct
     set(root, "changes", list);
     if (source->stated)
         return 0;
-    int n = explain_changes(s, out, source->other.n ? &source->other : NULL,
+    int n = explain_changes(s, source->other.n ? &source->other : NULL,
                             source->schedule == SCHEDULE_SPLIT ? "schedule=ddp" : "schedule=split",
                             source->schedule != SCHEDULE_SPLIT, change, e);
     for (int i = 0; i < n; i++) {
@@ -332,7 +333,7 @@ int predict_add_details(json_t *root, const struct predict_ask *ask, struct err 
     struct scenario s;
     struct outcome out;
     predict_scenario(&s, ask, nodes);
-    if (scenario_run(&s, &out, e) || add_inverse(root, ask, &s, e) || add_changes(root, ask, &s, &out, e) ||
+    if (scenario_run(&s, &out, e) || add_inverse(root, ask, &s, e) || add_changes(root, ask, &s, e) ||
         add_shares(root, &s, e))
         return -1;
     if (ask->goal_steps > 0)

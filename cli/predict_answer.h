@@ -8,15 +8,16 @@
 #define CLI_PREDICT_ANSWER_H
 
 #include "cli/predict_ask.h"
+#include "cli/predict_whatif.h"
 
 /* One number of nodes: step_s, speedup, ... into o; out is what it rests on. */
 int predict_add_outcome(json_t *root, json_t *o, const char *path, const struct scenario *s, struct outcome *out,
                         struct err *e);
 
-/* owner.nodes: all that were asked for. other_plan: with the ask's what_if applied, and where its plan is kept
- * (plan_fini() is the caller's); NULL: without. name: the path of owner with a point behind it, "" for root. */
+/* owner.nodes: all that were asked for. changed: with the ask's what_if applied, and where what it points to is kept;
+ * NULL: without. name: the path of owner with a point behind it, "" for root. */
 int predict_add_nodes(json_t *root, json_t *owner, const char *name, const struct predict_ask *ask,
-                      struct plan *other_plan, struct err *e);
+                      struct predict_changed *changed, struct err *e);
 
 /* inverse, changes, shares, goal, curve, variance, heat: of the smallest number of nodes above one. */
 int predict_add_details(json_t *root, const struct predict_ask *ask, struct err *e);

@@ -16,7 +16,7 @@
 enum { GLOO_IN_FLIGHT = 2 };
 #define GLOO_LAUNCH_S 0.22e-3
 
-enum { LARGE = 64, REPLICATES = 1000, REPLICATES_LEAST = 40, STEPS = 10 };
+enum { LARGE = 64, REPLICATES = 1000, REPLICATES_LEAST = 40, STEPS = 10, STEPS_MAX = 100 };
 
 static void set(json_t *o, const char *key, json_t *value)
 {
@@ -78,6 +78,7 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
     s->partner = ask->partner ? &ask->partner->profile : NULL;
     s->partner_scale = ask->partner_scale;
     s->share = ask->share;
+    s->pace = ask->pace;
     s->exact = ask->source->stated;
     s->optimizer_by_bucket = ask->optimizer_by_bucket ? ask->optimizer_by_bucket > 0 : ask->source->rows;
     s->seed = ask->seed;
@@ -86,7 +87,7 @@ void predict_scenario(struct scenario *s, const struct predict_ask *ask, int nod
         if (!s->link.launch_measured)
             s->link.launch_s = GLOO_LAUNCH_S;
     }
-    s->steps = STEPS;
+    s->steps = ask->steps <= 0 ? STEPS : ask->steps < STEPS_MAX ? ask->steps : STEPS_MAX;
     s->replicates = nodes > LARGE ? REPLICATES * LARGE / nodes : REPLICATES;
     if (s->replicates < REPLICATES_LEAST)
         s->replicates = REPLICATES_LEAST;
@@ -100,6 +101,7 @@ static json_t *source_json(json_t *root, const struct predict_source *s)
     set(o, "model", *s->model ? output_string(s->model) : json_null());
     set(o, "steps", json_integer(s->document ? s->profile.n : 0));
     if (s->document) {
+        set(o, "step_s", json_num(profile_step_s(&s->profile)));
         json_known(root, o, "source", "tokens_per_step", s->torch ? NULL : json_num(s->profile.tokens),
                    "the profile does not say");
         set(o, "accum", json_integer(s->profile.accum));
@@ -159,11 +161,13 @@ static void assume_link(json_t *list, const struct predict_ask *ask)
     else if (!m->measured)
         assume(list, "the link carries %s of payload in both directions at once, as %s; nothing was measured", rate,
                ask->link.origin[0] == 'a' ? "assumed" : "stated");
-    if (ask->source->stated) {
+    if (ask->source->stated && !m->measured) {
         assume(list, "%s; no other cost of communication is counted",
                ask->link.rtt_assumed ? "latency is taken as 0" : "latency is as stated");
         return;
     }
+    if (!m->launch_measured && !ask->source->torch)
+        assume(list, "a bucket takes %.2g ms more, for waking a thread and the first frame", m->launch_s * 1e3);
     if (ask->link.rtt_assumed && !m->measured)
         assume(list, "a round trip of %g ms", m->rtt_s * 1e3);
     if (ask->source->profile.free_cores > 0)
@@ -181,6 +185,14 @@ static void assume_link(json_t *list, const struct predict_ask *ask)
                m->cpu_s_per_byte * 1e9);
 }
 
+static int most_nodes(const struct predict_ask *ask)
+{
+    int most = 0;
+    for (int i = 0; i < ask->counts; i++)
+        most = ask->count[i] > most ? ask->count[i] : most;
+    return most;
+}
+
 static json_t *assumptions(const struct predict_ask *ask)
 {
     const struct predict_source *s = ask->source;
@@ -193,6 +205,8 @@ static json_t *assumptions(const struct predict_ask *ask)
     }
     if (!ask->partner)
         assume(list, "the other nodes are like this one");
+    else if (most_nodes(ask) > 2 && !ask->pace)
+        assume(list, "all other nodes are like the partner");
     assume(list, "slow steps of different nodes come independently");
     assume(list, "what the model leaves out spreads results by %g %%", SCENARIO_DISCREPANCY * 100);
     assume(list, "forward and backward grow with the tokens; the optimizer does not");
@@ -219,12 +233,12 @@ int predict_ask(json_t *root, const struct predict_ask *ask, struct err *e)
     if (predict_add_nodes(root, root, "", ask, NULL, e))
         return -1;
     if (ask->what_if) {
-        struct plan plan = {0};
+        struct predict_changed changed = {0};
         json_t *o = json_object();
         set(root, "what_if", o);
         set(o, "changes", output_string(ask->what_if));
-        int result = predict_add_nodes(root, o, "what_if.", ask, &plan, e);
-        plan_fini(&plan);
+        int result = predict_add_nodes(root, o, "what_if.", ask, &changed, e);
+        plan_fini(&changed.plan);
         if (result)
             return -1;
     } else {

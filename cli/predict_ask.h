@@ -29,7 +29,8 @@ struct predict_ask {
     struct predict_link link;
     int count[PREDICT_COUNTS_MAX], counts; /* numbers of nodes */
     double partner_scale;                  /* stated steps of two nodes; 1 */
-    const double *share;                   /* of each node, as in struct scenario; NULL: equal */
+    const double *share, *pace;            /* of each node, as in struct scenario; NULL: equal, as in its profile */
+    int steps;                             /* of the run that is predicted; 0: ten */
     const char *what_if;                   /* NULL: none */
     double target;                         /* speed-up of the inverse answers; 1: break-even */
     long goal_steps;                       /* 0: none */

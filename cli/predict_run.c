@@ -24,7 +24,7 @@ static double median_at(const json_t *o, const char *key)
 /* How far off it was, once there is something to compare with. */
 static void score(json_t *d, json_t *made)
 {
-    double predicted = median_at(made, "step_s"), measured = median_at(json_object_get(d, "summary"), "step_s");
+    double predicted = median_at(made, "step_s"), measured = median_at(json_object_get(d, "summary"), "period_s");
     const json_t *range = json_object_get(made, "step_s"), *lo = json_object_get(range, "lo");
     const json_t *hi = json_object_get(range, "hi");
     bool known = predicted > 0 && measured > 0;
@@ -232,6 +232,7 @@ static void fill_link(struct predict_link *link, const struct rehearsal *r, int 
     link_model_state(m, rate, 2 * r->small_s / steps, COST_DUPLEX);
     m->measured = m->launch_measured = true;
     m->rate_spread = REHEARSED_SPREAD;
+    m->seen_bytes_per_s = rate;
     m->busy_share = r->calls > 0 && beside_s > 0 ? fmin(1, transfer_s / beside_s) : 1;
     loss = (loss_of(r, 0) + loss_of(r, slowest)) / 2;
     if (loss > 0) {
@@ -265,10 +266,15 @@ json_t *predict_run_rehearsed(const struct run *run, struct err *e)
     for (int rank = 2; rank < r->world; rank++)
         if (work_of(r, rank) > work_of(r, slowest))
             slowest = rank;
-    double *share = calloc((size_t)r->world, sizeof *share);
-    for (int rank = 0; rank < r->world && share; rank++)
+    double *share = calloc(2 * (size_t)r->world, sizeof *share), *pace = share + r->world;
+    for (int rank = 0; rank < r->world && share;
+         rank++) { /* all but rank 0 follow one profile, each at its own speed */
         share[rank] = (double)run->batch_of[rank] / run->batch_of[0];
+        pace[rank] = rank ? work_of(r, rank) / run->batch_of[rank] * run->batch_of[slowest] / work_of(r, slowest) : 1;
+    }
     ask.share = run->unequal ? share : NULL;
+    ask.pace = r->world > 2 ? pace : NULL;
+    ask.steps = run->options.steps;
     ask.optimizer_by_bucket = run->options.update == RUN_UPDATE_BUCKET ? 1 : -1;
     own.schedule = run->options.schedule;
     own.rows = own.schedule == SCHEDULE_SPLIT;

@@ -50,7 +50,9 @@ static bool visit(void *ctx, const char *path, const json_t *d)
 {
     struct ledger *l = ctx;
     const json_t *p = json_object_get(d, "prediction"), *m = json_object_get(d, "summary");
-    double predicted = number(p, "step_s", "median"), measured = number(m, "step_s", "median");
+    double predicted = number(p, "step_s", "median"), measured = number(m, "period_s", "median");
+    if (!(measured > 0)) /* saved by a version that did not tell it */
+        measured = number(m, "step_s", "median");
     if (json_integer_value(json_object_get(d, "world")) < 2 || !(predicted > 0) || !(measured > 0))
         return true;
     double lo = number(p, "step_s", "lo"), hi = number(p, "step_s", "hi");

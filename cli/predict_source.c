@@ -303,8 +303,9 @@ void predict_source_fini(struct predict_source *s)
 
 enum { POINTS_MAX = 256 };
 
-/* Times of messages while both directions were busy, the slower of the two directions of each size. */
-static size_t messages(struct link_point *point, const json_t *link)
+/* Times of messages while both directions were busy, the slower of the two directions of each size. The clock ran from the word to
+ * send, which is half a round trip before the message began (sooner_s). */
+static size_t messages(struct link_point *point, const json_t *link, double sooner_s)
 {
     const json_t *list = json_object_get(link, "messages");
     size_t n = 0;
@@ -313,8 +314,8 @@ static size_t messages(struct link_point *point, const json_t *link)
         double out = number(json_object_get(json_object_get(m, "duplex_a_to_b"), "time_s"), "median", NULL);
         double in = number(json_object_get(json_object_get(m, "duplex_b_to_a"), "time_s"), "median", NULL);
         double bytes = number(m, "bytes", NULL), seconds = isfinite(out) && isfinite(in) ? fmax(out, in) : NAN;
-        if (bytes > 0 && seconds > 0)
-            point[n++] = (struct link_point){bytes, seconds};
+        if (bytes > 0 && seconds > sooner_s)
+            point[n++] = (struct link_point){bytes, seconds - sooner_s};
     }
     return n;
 }
@@ -389,6 +390,7 @@ static bool link_from_contention(struct link_model *m, const json_t *link, const
         m->launch_s = fmax(0, woken - small);
         m->launch_measured = true;
         m->busy_share = fmin(1, busy / rate);
+        m->seen_bytes_per_s = rate;
         m->cpu_s_per_byte = LINK_CPU_S_PER_BYTE;
         m->cpu_spread = LINK_CPU_SPREAD;
         loss_beside(m, o, busy);
@@ -411,10 +413,13 @@ int predict_source_link(struct link_model *m, const json_t *document, const char
     if (!(rate >= 125) || !(rate <= 1.25e12))
         return err_set(e, ERR_DATA, "%.300s holds no rate of a link between 1 kbit/s and 10 Tbit/s", path);
     struct link_point point[POINTS_MAX];
-    size_t n = messages(point, link);
+    bool timed = rtt >= 0 && rtt < 100;
+    size_t n = messages(point, link, timed ? rtt / 2 : 0);
     struct err few;
     if (n < 4 || link_model_fit(m, point, n, 1, &few))
-        link_model_state(m, rate, isfinite(rtt) && rtt >= 0 && rtt < 100 ? rtt : LINK_RTT_S, COST_DUPLEX);
+        link_model_state(m, rate, timed ? rtt : LINK_RTT_S, COST_DUPLEX);
+    if (timed)
+        m->rtt_s = rtt;
     m->measured = true;
     m->launch_s = LINK_LAUNCH_S;
     m->cpu_s_per_byte = LINK_CPU_S_PER_BYTE;

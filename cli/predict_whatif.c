@@ -7,12 +7,12 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "ddp/shares.h"
 #include "predict/inverse.h"
-#include "predict/simulate.h"
 
 const char predict_whatif_keys[] =
     "bw=RATE|Fx rtt=T medium=duplex|half|shared tokens=N|Fx accum=K|Fx wire=fp32|bf16 schedule=ddp|split "
-    "bucket-mb=X optimizer=end|bucket in-flight=N reserve-core=yes|no partner=X slow-node=X "
+    "shares=A:B:.. bucket-mb=X optimizer=end|bucket in-flight=N reserve-core=yes|no partner=X slow-node=X "
     "slow-nic=RATE throttle=X contention=X jitter=yes|no tail=yes|no";
 
 enum key {
@@ -23,6 +23,7 @@ enum key {
     ACCUM,
     WIRE,
     SCHEDULE,
+    SHARES,
     BUCKET_MB,
     OPTIMIZER,
     IN_FLIGHT,
@@ -37,7 +38,7 @@ enum key {
     KEYS
 };
 
-enum takes { RATE, TIME, NUMBER, WHOLE, WORD };
+enum takes { RATE, TIME, NUMBER, WHOLE, WORD, DIVISION };
 enum factor { NONE, ANY, WHOLES }; /* whether 2x, twice of what it is, may stand in place of the value */
 
 static const struct {
@@ -54,6 +55,7 @@ static const struct {
     [ACCUM] = {"accum", WHOLE, 1, 1 << 20, {NULL}, WHOLES},
     [WIRE] = {"wire", WORD, 0, 0, {"fp32", "bf16", NULL}},
     [SCHEDULE] = {"schedule", WORD, 0, 0, {"ddp", "split", NULL}},
+    [SHARES] = {"shares", DIVISION, 0, 0, {NULL}},
     [BUCKET_MB] = {"bucket-mb", NUMBER, 1e-6, 1e6, {NULL}},
     [OPTIMIZER] = {"optimizer", WORD, 0, 0, {"end", "bucket", NULL}},
     [IN_FLIGHT] = {"in-flight", WHOLE, 1, SIM_FLIGHT_MAX, {NULL}},
@@ -128,6 +130,7 @@ static int parse_value(int key, const char *text, double *value, struct err *e)
                        keys[key].words[2] ? keys[key].words[2] : "", text);
     case NUMBER:
     case WHOLE:
+    case DIVISION: /* set_shares() */
         break;
     }
     bool whole = keys[key].takes == WHOLE;
@@ -201,12 +204,33 @@ static void apply(struct scenario *s, int key, struct change c)
         s->no_tail = x <= 0;
         break;
     case TOKENS:   /* after the accumulation is known */
+    case SHARES:   /* set_shares() */
     case SCHEDULE: /* set_plan() */
     case BUCKET_MB:
     case RESERVE_CORE: /* may be impossible */
     case KEYS:
         break;
     }
+}
+
+/* The same tokens of all nodes together, divided in these proportions. */
+static int set_shares(struct scenario *s, double *share, const char *text, struct err *e)
+{
+    int weight[SIM_NODES_MAX], n = 1;
+    double all = 0;
+    for (const char *at = text; *at; at++)
+        n += *at == ':';
+    if (n != s->nodes)
+        return err_set(e, ERR_USAGE, "--what-if shares=%.80s divides among %d node%s: it goes with --nodes %d", text, n,
+                       n == 1 ? "" : "s", n);
+    if (shares_parse(text, n, weight, e))
+        return err_context(e, "--what-if shares");
+    for (int i = 0; i < n; i++)
+        all += weight[i];
+    for (int i = 0; i < n; i++)
+        share[i] = n * weight[i] / all;
+    s->share = share;
+    return 0;
 }
 
 static int set_plan(struct scenario *s, const struct predict_source *source, struct plan *plan,
@@ -231,13 +255,12 @@ static int set_plan(struct scenario *s, const struct predict_source *source, str
     return 0;
 }
 
-int predict_whatif(struct scenario *s, const struct predict_source *source, struct plan *plan, const char *text,
-                   struct err *e)
+int predict_whatif(struct scenario *s, const struct predict_source *source, struct predict_changed *changed,
+                   const char *text, struct err *e)
 {
     struct change change[KEYS] = {{0}};
-    *plan = (struct plan){0};
     for (const char *at = text; *at;) {
-        char item[96];
+        char item[256]; /* shares of many nodes are long */
         size_t n = strcspn(at, ",");
         if (n >= sizeof item)
             return err_set(e, ERR_USAGE, "--what-if: '%.60s...' is too long for KEY=VALUE", at);
@@ -254,10 +277,15 @@ int predict_whatif(struct scenario *s, const struct predict_source *source, stru
         struct change *c = &change[key];
         if (c->given)
             return err_set(e, ERR_USAGE, "--what-if names %s twice", keys[key].name);
+        c->given = true;
+        if (key == SHARES) {
+            if (set_shares(s, changed->share, equals + 1, e))
+                return -1;
+            continue;
+        }
         int factor = parse_factor(key, equals + 1, &c->value, e);
         if (factor < 0 || (factor > 0 && parse_value(key, equals + 1, &c->value, e)))
             return -1;
-        c->given = true;
         c->times = factor == 0;
         apply(s, key, *c);
     }
@@ -271,5 +299,5 @@ int predict_whatif(struct scenario *s, const struct predict_source *source, stru
         return err_set(e, ERR_USAGE, "--what-if reserve-core=yes: %s",
                        s->own->free_cores > 0 ? "a core is free already"
                                               : "there is no second computing thread to give up");
-    return set_plan(s, source, plan, change, e);
+    return set_plan(s, source, &changed->plan, change, e);
 }

@@ -8,11 +8,16 @@
 
 #include "cli/predict_source.h"
 #include "predict/scenario.h"
+#include "predict/simulate.h"
 
-/* Changes the scenario; plan is where a plan for another schedule or bucket size is put (plan_fini() is the caller's) and
- * then pointed to by the scenario. */
-int predict_whatif(struct scenario *s, const struct predict_source *source, struct plan *plan, const char *text,
-                   struct err *e);
+/* What a changed scenario points to; zeroed by the caller, who keeps it as long as the scenario and calls plan_fini(). */
+struct predict_changed {
+    struct plan plan;            /* for another schedule or bucket size */
+    double share[SIM_NODES_MAX]; /* of each node, relative to an equal one */
+};
+
+int predict_whatif(struct scenario *s, const struct predict_source *source, struct predict_changed *changed,
+                   const char *text, struct err *e);
 
 /* The keys with their values, one line. */
 extern const char predict_whatif_keys[];

@@ -139,6 +139,9 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     size_t stride = sizeof *s / sizeof(double);
     static_assert(sizeof(struct run_sample) % sizeof(double) == 0, "samples are read as columns of doubles");
     add_summary(root, o, "step_s", record_strided(c, n ? &s->step_s : NULL, stride, n));
+    for (int i = 0; i < n; i++)
+        c->value[i] = pace(run, i);
+    add_summary(root, o, "period_s", record_column_summary(c, n));
     add_summary(root, o, "forward_s", record_strided(c, n ? &s->forward_s : NULL, stride, n));
     add_summary(root, o, "backward_s", record_strided(c, n ? &s->backward_s : NULL, stride, n));
     add_summary(root, o, "optimizer_s", record_strided(c, n ? &s->optimizer_s : NULL, stride, n));
@@ -151,11 +154,11 @@ static void add_summaries(json_t *root, const struct record *r, const struct rec
     }
     double tokens = (double)record_tokens_per_step(run);
     for (int i = 0; i < n; i++)
-        c->value[i] = tokens / s[i].step_s;
+        c->value[i] = tokens / pace(run, i);
     add_summary(root, o, "tokens_per_s", record_column_summary(c, n));
     double flops = tokens * model_flops_per_token(&run->net.layout);
     for (int i = 0; i < n; i++)
-        c->value[i] = flops / s[i].step_s;
+        c->value[i] = flops / pace(run, i);
     struct summary rate = record_column_summary(c, n);
     add_summary(root, o, "flops_per_s", rate);
     double own = (double)run->net.B / run->batch_all;
@@ -221,6 +224,7 @@ void record_add_samples(json_t *root, const struct record *r)
         if (run->options.world > 1) {
             record_set(o, "exposed_s", json_num(s->exposed_s));
             record_set(o, "communication_s", json_num(s->communication_s));
+            record_set(o, "agree_s", json_num(s->agree_s));
             record_set(o, "wait_s", json_num(s->wait_s)); /* null: as in the summary */
         }
         record_set(o, "marks", marks_json(r->judgement, i));

@@ -49,7 +49,7 @@ static int plan_batches(struct run *run, struct err *e)
         free(weight);
         return err_set(e, ERR_MEMORY, "no memory for %d ranks", world);
     }
-    int result = shares_parse(o->shares, world, weight, e);
+    int result = shares_parse(o->shares, world, weight, e) ? err_context(e, "option --shares") : 0;
     if (result == 0 && o->global_batch % o->accum)
         result = err_set(e, ERR_USAGE, "--global-batch %d is not a multiple of --accum %d", o->global_batch, o->accum);
     if (result == 0 && o->global_batch == 0 && (int64_t)o->batch * world > 1 << 20)

@@ -17,11 +17,9 @@ int shares_parse(const char *text, int world, int *weight, struct err *e)
         long value = digits > 0 && digits < 8 ? strtol(at, NULL, 10) : 0;
         char after = r + 1 < world ? ':' : '\0';
         if (value < 1 || value > SHARE_MAX || at[digits] != after)
-            return err_set(
-                e, ERR_USAGE,
-                "option --shares takes one whole number from 1 to %d for each of the %d ranks, as in 5:3, not "
-                "'%.80s'",
-                SHARE_MAX, world, text);
+            return err_set(e, ERR_USAGE,
+                           "takes one whole number from 1 to %d for each of the %d ranks, as in 5:3, not '%.80s'",
+                           SHARE_MAX, world, text);
         weight[r] = (int)value;
         at += digits + 1;
     }

@@ -12,7 +12,8 @@
 
 enum { SHARE_MAX = 1000000 };
 
-/* Fills weight[world] from "5:3": one whole number from 1 to SHARE_MAX per rank; NULL is equal weights. ERR_USAGE. */
+/* Fills weight[world] from "5:3": one whole number from 1 to SHARE_MAX per rank; NULL is equal weights. ERR_USAGE, whose
+ * sentence begins with "takes": the caller puts the option's name before it. */
 int shares_parse(const char *text, int world, int *weight, struct err *e);
 
 /* part[0 .. world-1] add up to total, each at least 1: ERR_USAGE if that is impossible with these weights. */

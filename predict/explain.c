@@ -60,7 +60,6 @@ int explain_limit(const struct scenario *s, const struct outcome *o, struct expl
         if (l == LIMIT_RATE && s->link.n > 0) {
             inverse_set_rate(&without, INVERSE_RATE_MAX);
             without.slow_nic_bytes_per_s = 0;
-            without.contention_scale = 1e-6; /* the processor cost of bytes is another term */
         } else if (l == LIMIT_LATENCY) {
             remove_latency(&without);
         } else if (l == LIMIT_CONTENTION) {
@@ -87,12 +86,16 @@ int explain_limit(const struct scenario *s, const struct outcome *o, struct expl
 
 /* ---- single changes ---- */
 
+static int fewer(int replicates)
+{
+    return replicates > CHANGE_REPLICATES ? CHANGE_REPLICATES : replicates;
+}
+
 static int try_change(struct explain_change *c, const char *name, const struct scenario *changed,
                       const struct outcome *o, struct err *e)
 {
     struct scenario few = *changed;
-    if (few.replicates > CHANGE_REPLICATES)
-        few.replicates = CHANGE_REPLICATES;
+    few.replicates = fewer(few.replicates);
     *c = (struct explain_change){.name = name};
     if (scenario_run(&few, &c->outcome, e))
         return -1;
@@ -100,9 +103,8 @@ static int try_change(struct explain_change *c, const char *name, const struct s
     return 0;
 }
 
-int explain_changes(const struct scenario *s, const struct outcome *o, const struct plan *other_plan,
-                    const char *other_name, bool other_by_bucket, struct explain_change change[EXPLAIN_CHANGES_MAX],
-                    struct err *e)
+int explain_changes(const struct scenario *s, const struct plan *other_plan, const char *other_name,
+                    bool other_by_bucket, struct explain_change change[EXPLAIN_CHANGES_MAX], struct err *e)
 {
     static const struct {
         const char *name;
@@ -116,6 +118,12 @@ int explain_changes(const struct scenario *s, const struct outcome *o, const str
         {"reserve-core=yes", 1, 1, 1, 1, true, false}, {"optimizer=bucket", 1, 1, 1, 1, false, true},
     };
     int n = 0;
+    struct scenario base = *s;
+    struct outcome unchanged, *o = &unchanged;
+    base.replicates =
+        fewer(base.replicates); /* the same draws as with each change: a verdict turns by the change alone */
+    if (scenario_run(&base, o, e))
+        return -1;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct scenario c = *s;
         if ((list[i].by_bucket && s->optimizer_by_bucket) || (list[i].wire < 1 && s->wire_scale < 1) ||

@@ -42,11 +42,10 @@ struct explain_change {
 
 enum { EXPLAIN_CHANGES_MAX = 12 };
 
-/* Tries them one by one; returns how many, or -1. other_plan: the other schedule's, named other_name, with the optimizer
- * per bucket or not; NULL: none. */
-int explain_changes(const struct scenario *s, const struct outcome *o, const struct plan *other_plan,
-                    const char *other_name, bool other_by_bucket, struct explain_change change[EXPLAIN_CHANGES_MAX],
-                    struct err *e);
+/* Tries them one by one, with the same draws as without them; returns how many, or -1. other_plan: the other schedule's,
+ * named other_name, with the optimizer per bucket or not; NULL: none. */
+int explain_changes(const struct scenario *s, const struct plan *other_plan, const char *other_name,
+                    bool other_by_bucket, struct explain_change change[EXPLAIN_CHANGES_MAX], struct err *e);
 
 /* ---- tokens per node ---- */
 

@@ -43,6 +43,7 @@ static void put_accum(struct scenario *s, double x)
 
 static void put_partner(struct scenario *s, double x)
 {
+    s->partner = NULL; /* so many times slower than this node, not than the one that is there */
     s->partner_scale = x;
 }
 

@@ -51,19 +51,15 @@ struct contention link_model_contend(const struct link_model *m, double bytes_pe
 {
     struct contention c = {0, bytes_per_s, bytes_per_s};
     double q = m->cpu_s_per_byte;
-    if (q <= 0)
+    if (q > 0) /* a core moves no more than that; but what was seen can be */
+        c.idle_bytes_per_s = fmin(bytes_per_s, fmax(1 / q, m->seen_bytes_per_s));
+    c.busy_bytes_per_s = c.idle_bytes_per_s;
+    if (free_cores > 0)
         return c;
-    c.idle_bytes_per_s = fmin(bytes_per_s, 1 / q);
-    if (free_cores > 0) {
-        c.busy_bytes_per_s = c.idle_bytes_per_s;
-        return c;
-    }
-    double half = 0.5 / q;
-    if (m->busy_share > 0) { /* at the measured rate what was seen, at others no more than that or half a core */
-        c.busy_bytes_per_s = c.idle_bytes_per_s * m->busy_share;
-        half = fmax(half, link_model_rate(m) * m->busy_share);
-    }
-    c.busy_bytes_per_s = fmin(fmin(bytes_per_s, c.busy_bytes_per_s), half);
+    if (m->busy_share > 0)
+        c.busy_bytes_per_s *= m->busy_share;
+    if (q > 0) /* at the measured rate what was seen, at others no more than that or half a core */
+        c.busy_bytes_per_s = fmin(c.busy_bytes_per_s, fmax(0.5 / q, m->seen_bytes_per_s * m->busy_share));
     c.compute_loss = fmin(c.busy_bytes_per_s * q, LINK_LOSS_MAX);
     return c;
 }

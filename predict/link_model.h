@@ -37,6 +37,8 @@ struct link_model {
     double cpu_s_per_byte;          /* of this node, per byte of a vector sent while as much is received */
     double own_scale, others_scale; /* what node 0, and every other one, loses of it relative to that; 1 */
     double busy_share; /* of the rate that is left while both ends compute and no core is free; 0: not measured */
+    double
+        seen_bytes_per_s; /* the rate that was measured, and that busy_share is of, whatever rate is asked about; 0: none */
     double rate_spread, latency_spread, cpu_spread;
     double rtt_s; /* what latency rests on */
     bool measured, cpu_measured, launch_measured;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/stats.h"
+
 int profile_init(struct profile *p, int n, struct err *e)
 {
     *p = (struct profile){.n = n, .accum = 1};
@@ -13,6 +15,17 @@ int profile_init(struct profile *p, int n, struct err *e)
     if (!p->step)
         return err_set(e, ERR_MEMORY, "no memory for a profile of %d steps", n);
     return 0;
+}
+
+double profile_step_s(const struct profile *p)
+{
+    double *x = malloc((size_t)p->n * sizeof *x), median = NAN;
+    for (int i = 0; x && i < p->n; i++)
+        x[i] = p->step[i].forward_s + p->step[i].backward_s + p->step[i].optimizer_s;
+    if (x)
+        median = stats_median(x, (size_t)p->n);
+    free(x);
+    return median;
 }
 
 void profile_fini(struct profile *p)

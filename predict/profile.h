@@ -31,6 +31,9 @@ enum { PROFILE_STEPS_MAX = 2000 }; /* more say nothing new about a run of some t
 
 /* n steps of zeros to fill in. ERR_DATA if n < 1. */
 int profile_init(struct profile *p, int n, struct err *e);
+
+/* Median step: forward, backward and optimizer. NaN: no memory. */
+double profile_step_s(const struct profile *p);
 void profile_fini(struct profile *p);
 
 struct plan_bucket {

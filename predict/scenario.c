@@ -53,7 +53,7 @@ const struct profile *scenario_profile(const struct scenario *s, int node)
 
 double scenario_scale(const struct scenario *s, int node)
 {
-    double scale = node > 0 ? s->partner_scale : 1;
+    double scale = (node > 0 ? s->partner_scale : 1) * (s->pace ? s->pace[node] : 1);
     return node == s->nodes - 1 && s->nodes > 1 ? scale * s->slow_node_scale : scale;
 }
 
@@ -114,11 +114,19 @@ double scenario_bytes(const struct scenario *s)
     return plan_bytes(s->plan, micro_tokens(s)) * s->wire_scale;
 }
 
+/* The slow interface as a rate of the medium, which all nodes on it share: its own limit is nobody else's, and only what goes out
+ * and what comes in share it on a medium that carries one of them at a time. */
+static double slow_nic(const struct scenario *s)
+{
+    double both = s->link.medium == COST_DUPLEX ? 1 : 2;
+    return s->slow_nic_bytes_per_s / both * cost_sharing(s->link.medium, s->nodes);
+}
+
 double scenario_floor_s(const struct scenario *s)
 {
     double rate = link_model_rate(&s->link);
     if (s->slow_nic_bytes_per_s > 0)
-        rate = fmin(rate, s->slow_nic_bytes_per_s);
+        rate = fmin(rate, slow_nic(s));
     return cost_floor_s(scenario_bytes(s), s->nodes, rate, s->link.medium);
 }
 
@@ -142,10 +150,12 @@ static void set_edges(const struct scenario *s, struct sim *sim, struct factors 
     const struct link_piece *piece = piece_for(s);
     struct link_model m = s->link;
     m.cpu_s_per_byte *= f.cpu * s->contention_scale;
+    if (s->contention_scale <= 0) /* neither slows the other */
+        m.busy_share = 0;
     double rate = 1 / (piece->beta_s_per_byte * f.beta), sharing = cost_sharing(m.medium, s->nodes), slowest = rate;
-    bool slow = s->slow_nic_bytes_per_s > 0 && s->slow_nic_bytes_per_s < rate;
+    bool slow = s->slow_nic_bytes_per_s > 0 && slow_nic(s) < rate;
     if (slow)
-        slowest = s->slow_nic_bytes_per_s;
+        slowest = slow_nic(s);
     for (int i = 0; i < s->nodes; i++) {
         double own = slow && (i == s->nodes - 1 || i == 0) ? slowest : rate; /* into the last node, and out of it */
         struct contention c = link_model_contend(&m, own / sharing, scenario_profile(s, i)->free_cores);
@@ -265,13 +275,15 @@ static int fastest(const struct scenario *s)
 {
     int best = 0;
     double most = 0;
+    bool all_differ = s->pace || s->share; /* else there are three kinds: this one, its partners, and the last */
     int candidates[] = {0, s->nodes > 1 ? 1 : 0, s->nodes - 1};
-    for (int k = 0; k < 3; k++) {
-        struct profile_step t = scenario_typical(s, candidates[k]);
-        double rate = tokens_of(s, candidates[k]) / (t.forward_s + t.backward_s + t.optimizer_s);
+    for (int k = 0; k < (all_differ ? s->nodes : 3); k++) {
+        int node = all_differ ? k : candidates[k];
+        struct profile_step t = scenario_typical(s, node);
+        double rate = tokens_of(s, node) / (t.forward_s + t.backward_s + t.optimizer_s);
         if (rate > most) {
             most = rate;
-            best = candidates[k];
+            best = node;
         }
     }
     return best;

@@ -48,6 +48,7 @@ struct scenario {
     bool optimizer_by_bucket;
     int in_flight;       /* buckets under way at a time; 1 */
     const double *share; /* [nodes] tokens of each relative to an equal share; NULL: equal */
+    const double *pace;  /* [nodes] how many times longer each takes for a token than its profile; NULL: as long */
 
     double discrepancy; /* SCENARIO_DISCREPANCY unless told otherwise */
     int replicates, steps;

@@ -37,17 +37,6 @@ static bool work_of(const json_t *sample, struct profile_step *t)
     return t->forward_s >= 0 && t->backward_s > 0 && t->optimizer_s >= 0 && t->forward_s + t->backward_s < 1e7;
 }
 
-static double median_work(const struct profile *p)
-{
-    double *x = calloc((size_t)p->n, sizeof *x), m = NAN;
-    for (int i = 0; x && i < p->n; i++)
-        x[i] = p->step[i].forward_s + p->step[i].backward_s + p->step[i].optimizer_s;
-    if (x)
-        m = stats_median(x, (size_t)p->n);
-    free(x);
-    return m;
-}
-
 static const char *fill_profile(struct basis *b, const json_t *d, bool *alone, struct err *e)
 {
     const json_t *list = json_object_get(d, "samples"), *node = json_array_get(json_object_get(d, "nodes"), 0);
@@ -73,10 +62,13 @@ static const char *fill_profile(struct basis *b, const json_t *d, bool *alone, s
     b->profile.tokens = tokens * (world > 1 ? own : 1);
     b->profile.accum = (int)accum;
     b->profile.threads = threads >= 1 && threads < 1e6 ? (int)threads : 0;
-    double cores = table_num(d, "machine", "usable_cores");
+    double cores = table_num(d, "machine", "usable_cores"),
+           quota = table_value(table_at(d, "machine", "limits", "cpu_quota", NULL));
+    if (quota >= 1)
+        cores = fmin(cores, floor(quota));
     if (!json_is_true(json_object_get(d, "same_host")) && threads >= 1 && cores > threads && cores < 1e6)
         b->profile.free_cores = (int)(cores - threads);
-    double alone_s = table_num(node, "alone_step_s", "median"), factor = alone_s / median_work(&b->profile);
+    double alone_s = table_num(node, "alone_step_s", "median"), factor = alone_s / profile_step_s(&b->profile);
     *alone = world < 2 || (isfinite(factor) && factor > 0);
     for (int i = 0; world > 1 && *alone && i < n; i++) {
         b->profile.step[i].forward_s *= factor;
@@ -195,8 +187,12 @@ static void fill_link(struct link_model *m, struct outlook *o, const json_t *d)
     double x = table_num(emulated, "rate_bytes_per_s", NULL), rtt = table_num(emulated, "rtt_s", NULL);
     double seen = table_value(table_at(d, "communication", "arithmetic", "rate_bytes_per_s", NULL));
     if (is_rate(x)) {
-        link_model_state(m, x, rtt >= 0 && rtt < 100 ? rtt : LINK_RTT_S,
-                         json_is_true(json_object_get(emulated, "half_duplex")) ? COST_HALF : COST_DUPLEX);
+        bool half = json_is_true(json_object_get(emulated, "half_duplex")),
+             one = json_is_true(json_object_get(d, "same_host"));
+        link_model_state(m, x, rtt >= 0 && rtt < 100 ? rtt : LINK_RTT_S, /* ranks of one host share one medium */
+                         !half ? COST_DUPLEX
+                         : one ? COST_SHARED
+                               : COST_HALF);
         snprintf(o->link, sizeof o->link, "the emulated link, %s", table_rate(rate, sizeof rate, x));
     } else if (is_rate(seen)) {
         link_model_state(m, x = seen, LINK_RTT_S, COST_DUPLEX);
@@ -315,7 +311,7 @@ static int run_changes(struct outlook *o, const struct scenario *s, struct err *
     at.replicates = RATE_REPLICATES;
     if (!list)
         return err_set(e, ERR_MEMORY, "no memory for what could be changed");
-    int n = scenario_run(&at, &out, e) ? -1 : explain_changes(&at, &out, NULL, NULL, false, list, e);
+    int n = scenario_run(&at, &out, e) ? -1 : explain_changes(&at, NULL, NULL, false, list, e);
     for (int i = 0; i < n && i < OUTLOOK_CHANGES; i++) {
         struct outlook_change *c = &o->change[o->changes++];
         snprintf(c->name, sizeof c->name, "%s", list[i].name);

@@ -170,6 +170,36 @@ int runs_each(const char *folder, bool (*visit)(void *ctx, const char *path, con
     return 0;
 }
 
+/* ---- the newest of a kind ---- */
+
+struct newest {
+    const struct runs_kind *kind;
+    char *path;
+    size_t size;
+    json_t *found;
+};
+
+static bool first_of_kind(void *ctx, const char *path, const json_t *document)
+{
+    struct newest *n = ctx;
+    if (!n->kind->is(document))
+        return true;
+    snprintf(n->path, n->size, "%s", path);
+    n->found = json_incref((json_t *)document);
+    return false;
+}
+
+json_t *runs_open(char *path, size_t size, const char *folder, const char *name, const struct runs_kind *kind,
+                  struct err *e)
+{
+    if (strcmp(name, "last") != 0)
+        return runs_find(path, size, folder, name, e) ? NULL : runs_read(path, e);
+    struct newest n = {kind, path, size, NULL};
+    if (runs_each(folder, first_of_kind, &n, e) == 0 && !n.found)
+        err_set(e, ERR_NO_INPUT, "there is no %s in %.200s; '%s' makes one", kind->what, folder, kind->maker);
+    return n.found;
+}
+
 int runs_names(char ***names, const char *folder, struct err *e)
 {
     struct dirent **list;

@@ -29,6 +29,16 @@ json_t *runs_skim(const char *path, enum skim_need (*needs)(const char *path), s
 /* Where `name` is; folder: the results folder. Says nothing about what is in it. */
 int runs_find(char *path, size_t size, const char *folder, const char *name, struct err *e);
 
+/* A kind of document, for `last` to mean the newest of its kind. */
+struct runs_kind {
+    const char *what, *maker; /* "soak", "./bench soak": for the sentence where there is none */
+    bool (*is)(const json_t *document);
+};
+
+/* Both at once: the document, to be freed with json_decref(), and where it is. Of a name it may be of another kind. */
+json_t *runs_open(char *path, size_t size, const char *folder, const char *name, const struct runs_kind *kind,
+                  struct err *e);
+
 /* Goes through the results of a folder, the newest first, until visit() returns false; files that are no results are
  * passed over. The document is borrowed. A folder that is not there has none. Returns 0, or -1 with
  * ERR_NO_INPUT if the folder cannot be read. */

@@ -47,7 +47,7 @@ static void heading(struct table_page *p)
     fprintf(p->f, "%s  ", p->plain);
     const char *run = table_text(s, "run", NULL);
     if (run) {
-        double alone = table_num(json_array_get(table_at(p->d, "nodes", NULL), 0), "alone_s", NULL);
+        double alone = table_num(s, "step_s", NULL);
         double tokens = table_num(s, "tokens_per_step", NULL);
         if (isfinite(tokens))
             fprintf(p->f, "%.0f tokens per node and step; ", tokens);
@@ -364,7 +364,9 @@ static void scored(struct table_page *p)
 {
     const json_t *o = table_at(p->d, "prediction", NULL);
     double predicted = bound(o, "step_s", "median");
-    double measured = table_value(table_at(p->d, "summary", "step_s", "median", NULL));
+    double measured = table_value(table_at(p->d, "summary", "period_s", "median", NULL));
+    if (!(measured > 0)) /* saved by a version that did not tell it */
+        measured = table_value(table_at(p->d, "summary", "step_s", "median", NULL));
     char *line = isfinite(predicted) ? table_prediction_line(o) : NULL;
     if (!line)
         return;

@@ -54,6 +54,10 @@ trace last --results-dir saved -o trace.json
 is 'into a file' $status 0
 holds 'says so' grep -q '^trace .*trace.json, of saved/' out
 holds 'and it is there' "$look" trace.json
+echo '{"schema_version": 1, "kind": "link"}' >saved/99990101T000000Z-link.json
+trace last --results-dir saved -o trace.json
+is 'the newest result is a link: the newest run is meant' $status 0
+rm saved/99990101T000000Z-link.json
 trace last --results-dir saved --output=trace.json --json
 is 'over a file' "$status $("$json_at" out saved)" '0 trace.json'
 trace last --results-dir saved -o nosuch/trace.json

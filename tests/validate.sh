@@ -58,6 +58,10 @@ from validation import report
 low, high = report.wilson(0.5, 10)     # (0.5 + z^2/20 -+ z sqrt(1/40 + z^2/400)) / (1 + z^2/10), z = 1.96
 assert abs(low - 0.2366) < 1e-4 and abs(high - 0.7634) < 1e-4, (low, high)
 assert report.quantile([4, 1, 3, 2], 0.9) == 3.7
+row = {'engine': 'bench', 'nodes': 2, 'slow': 50, 'shares': '5:3', 'predicted': {'divided': '5:3'}}
+equal = {**row, 'predicted': {}}       # told as if shares were equal: nothing it could be compared with
+assert report.predicted_as_run(row) and not report.predicted_as_run(equal)
+assert [len(part) for _, part in report.kinds([row, equal, {**row, 'shares': '', 'predicted': {}}])] == [0, 0, 0, 1, 1, 0]
 " && status=0 || status=1
-is 'quantiles and Wilson intervals' $status 0
+is 'quantiles, Wilson intervals, divided batches' $status 0
 finish

@@ -3,7 +3,7 @@
 #
 #   tools/check_layers.sh [FOLDER]
 #
-# cli -> ddp, report, predict, probe -> base; ddp -> model, comm; report -> predict. model, comm and probe never
+# cli -> ddp, report, predict, probe, model, comm -> base; ddp -> model, comm; report -> predict. model, comm and probe never
 # include one another. Each third-party header is included by one module, so that replacing the library touches one
 # file; a header that is in neither list below is reported until somebody decides where it belongs. Nothing below cli/
 # prints or exits. Prints each violation as FILE:LINE: sentence; exit 1 if there is one.

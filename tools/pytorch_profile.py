@@ -18,6 +18,7 @@ over a network. Needs torch 2.1 or later and nothing else.
 import argparse
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import platform
@@ -109,8 +110,8 @@ class Watch:
 
 def take_step(model, optimizer, loss_of):
     """One update: the instants of its start, after forward, after backward, at its end; and the loss."""
-    optimizer.zero_grad(set_to_none=False)
     start = time.perf_counter()
+    optimizer.zero_grad(set_to_none=False)  # part of every step of a training loop; counted with forward
     loss = loss_of(model)
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         raise Refused("the loss function has to return one number (a scalar tensor)")
@@ -143,6 +144,15 @@ def arrival_order(samples, count):
     return sorted(range(count), key=lambda i: (medians[i], -i))
 
 
+def first_bucket_is_small():
+    """Until the limit's default became None, the first bucket had 1 MiB whatever the limit was."""
+    try:
+        parameters = inspect.signature(torch.nn.parallel.DistributedDataParallel.__init__).parameters
+        return parameters["bucket_cap_mb"].default is not None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+
+
 def plan_buckets(sizes, order, first_bytes, cap_bytes):
     """DistributedDataParallel's rule: in the given order, a bucket is closed when it holds its limit or more; no tensor is
     divided; the first bucket has a limit of its own."""
@@ -166,7 +176,8 @@ class Alone:
         self.folder = tempfile.TemporaryDirectory()
         torch.distributed.init_process_group(
             "gloo", init_method="file://" + os.path.join(self.folder.name, "group"), rank=0, world_size=1)
-        self.model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=bucket_mb)
+        limit = {} if bucket_mb is None else {"bucket_cap_mb": bucket_mb}
+        self.model = torch.nn.parallel.DistributedDataParallel(model, **limit)
 
     def end(self):
         torch.distributed.destroy_process_group()
@@ -205,7 +216,7 @@ def record(args):
 
     sizes = [p.numel() * p.element_size() for p in watch.parameters]
     order = arrival_order(bare, len(sizes))
-    first = MIB if args.bucket_mb is None else args.bucket_mb * MIB
+    first = MIB if args.bucket_mb is None or first_bucket_is_small() else args.bucket_mb * MIB
     cap = 25 * MIB if args.bucket_mb is None else args.bucket_mb * MIB
     unused = [watch.names[i] for i in range(len(sizes)) if all(s["ready_s"][i] is None for s in bare)]
     reasons = {}

@@ -120,29 +120,33 @@ def shaper_rate(rig, cell, profiles):
 
 def predict_args(cell, profiles, link_path):
     first = ["predict", "--profile", profiles[0]["path"]] if cell.engine == "torch" else ["predict", profiles[0]["path"]]
-    args = first + ["--link-run", link_path, "--nodes", str(cell.nodes)]
+    args = first + ["--link-run", link_path, "--nodes", str(cell.nodes), "--steps", str(cell.steps)]
     if cell.engine != "torch":
         args += ["--schedule", cell.schedule]
     return args + (["--partner", profiles[1]["path"]] if len(profiles) > 1 else [])
 
 
-def predict(rig, cell, profiles, link_path):
+def predict(rig, cell, profiles, link_path, shares=""):
+    """With the batch divided in these shares; without any, equally, and what division is suggested is in the answer."""
     args = predict_args(cell, profiles, link_path)
-    if cell.replay:  # ranks that sleep lose nothing to communication
-        whole = rig.local(args + ["--what-if", "contention=0"])
-        node = whole["what_if"]["nodes"][0]
-    else:
-        whole = rig.local(args)
-        node = whole["nodes"][0]
+    always = ["contention=0"] * cell.replay + [f"shares={shares}"] * bool(shares)  # ranks that sleep lose nothing to communication
+
+    def ask(*changes):
+        if not changes:
+            document = rig.local(args)
+            return document, document["nodes"][0]
+        document = rig.local(args + ["--what-if", ",".join(changes)])
+        return document, document["what_if"]["nodes"][0]
+
+    whole, node = ask(*always)
     three = ("median", "lo", "hi")
     answer = {"step_s": [node["step_s"][k] for k in three], "speedup": [node["speedup"][k] for k in three],
               "exposed_s": node["exposed_s"]["median"], "p_faster": node["p_faster"], "verdict": node["verdict"],
               "limit": node["limit"], "alone_s": node["alone_s"], "naive_step_s": node["naive"]["step_s"],
-              "shares": (whole.get("shares") or {}).get("share"), "ablation_step_s": {}}
+              "shares": (whole.get("shares") or {}).get("share"), "divided": shares, "ablation_step_s": {}}
     if not cell.replay:
         for name, change in ABLATIONS.items():
-            other = rig.local(args + ["--what-if", change])
-            answer["ablation_step_s"][name] = other["what_if"]["nodes"][0]["step_s"]["median"]
+            answer["ablation_step_s"][name] = ask(*always, change)[1]["step_s"]["median"]
     return answer
 
 
@@ -169,9 +173,12 @@ def run(rig, cell, limit_s, shares):
         d = result()
     finally:
         stop(p)
-    good = [s["step_s"] for s in d["samples"]]
+    good = [s["step_s"] + s["agree_s"] for s in d["samples"]]  # from one step's start to the next one's
     c, own = d["communication"], d.get("prediction") if rig.rehearse else None
-    return {"rehearsed_step_s": [own["step_s"][k] for k in ("median", "lo", "hi")] if own else None, "step_s": statistics.median(good), "steps_s": [float(f"{x:.5g}") for x in good],
+    three = ("median", "lo", "hi")
+    rehearsed = {"step_s": [own["step_s"][k] for k in three], "speedup": [own["speedup"][k] for k in three],
+                 "verdict": own["verdict"]} if own else None
+    return {"rehearsed": rehearsed, "step_s": statistics.median(good), "steps_s": [float(f"{x:.5g}") for x in good],
             "exposed_s": c["exposed_s"], "communication_s": c["total_s"],
             "version": d["tool"]["version"], "kernel": d["nodes"][0]["blas_kernel"]}
 

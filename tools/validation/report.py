@@ -68,6 +68,7 @@ def score(r):
     decided = p["verdict"] in ("helps", "hurts")
     r["right"] = (p["verdict"] == "helps") == (r["measured_speedup"] > 1) if told and decided else None
     r["abstained"] = told and not decided
+    r["near"] = not told and decided
     return r
 
 
@@ -81,7 +82,7 @@ def figures(runs):
             "max": max(absolute), "bias": statistics.median(r["error"] for r in runs), "inside": inside,
             "inside_low": low, "inside_high": high, "drift": statistics.median(drifts),
             "right": sum(r["right"] is True for r in runs), "wrong": sum(r["right"] is False for r in runs),
-            "abstained": sum(r["abstained"] for r in runs),
+            "abstained": sum(r["abstained"] for r in runs), "near": sum(r["near"] for r in runs),
             "naive": statistics.median(abs(r["naive_error"]) for r in runs)}
 
 
@@ -108,15 +109,25 @@ def seconds(x):
 def figure_row(name, f):
     return (f"| {name} | {f['cells']} / {f['runs']} | {percent(f['median'])} | {percent(f['p90'])} | {percent(f['max'])} | "
             f"{percent(f['bias'])} | {percent(f['inside'], 0)} ({100 * f['inside_low']:.0f}-{100 * f['inside_high']:.0f}) | "
-            f"{f['right']} / {f['wrong']} / {f['abstained']} | {percent(f['naive'])} | {percent(f['drift'])} |")
+            f"{f['right']} / {f['wrong']} / {f['abstained']} / {f['near']} | {percent(f['naive'])} | {percent(f['drift'])} |")
 
 
-HEAD = ("| | cells / runs | median error | p90 | max | bias | inside 90 % (Wilson by cell) | decisions right / wrong / left open | "
+HEAD = ("| | cells / runs | median error | p90 | max | bias | inside 90 % (Wilson by cell) | decisions right / wrong / left open / too near | "
         "rule of thumb | drift |\n|---|---|---|---|---|---|---|---|---|---|")
+
+
+def predicted_as_run(r):
+    """Rows from before predictions knew of stated shares compare divisions with each other, and have no error."""
+    return not r["shares"] or r["predicted"].get("divided") == r["shares"]
 
 
 def on_bbr(r):
     return r.get("congestion") == "bbr"
+
+
+def more_nodes(runs):
+    counts = " and ".join(str(n) for n in sorted({r["nodes"] for r in runs}))
+    return f"{counts} nodes (replay)", runs
 
 
 def kinds(runs):
@@ -125,7 +136,8 @@ def kinds(runs):
             ("PyTorch DDP with gloo", [r for r in runs if r["engine"] == "torch" and not on_bbr(r)]),
             ("PyTorch DDP with gloo on a system whose default is BBR", [r for r in runs if r["engine"] == "torch" and on_bbr(r)]),
             ("second node at half speed", [r for r in runs if r["slow"] and not r["shares"]]),
-            ("three and four nodes (replay)", [r for r in runs if r["nodes"] > 2])]
+            ("second node at half speed, the batch divided", [r for r in runs if r["slow"] and r["shares"] and predicted_as_run(r)]),
+            more_nodes([r for r in runs if r["nodes"] > 2])]
 
 
 def by_level(runs):
@@ -179,8 +191,10 @@ def shares_lines(runs):
     found = {k: statistics.median(v) for k, v in steps.items()}
     suggested = [v for k, v in found.items() if k[0]]
     best = min(found.values())
-    lines = ["", "### Suggested shares", "", "A second node at half speed, one global batch divided in several ways; the suggestion came from "
-             "the two profiles before the first of these runs.", "", "| shares | | measured step s |", "|---|---|---|"]
+    origin = ("The suggestion came from the two profiles before its run." if suggested else
+              "The division that is suggested has not been measured yet.")
+    lines = ["", "### The batch divided", "", f"A second node at half speed, one global batch divided in several ways. {origin}", "",
+             "| shares | | measured step s |", "|---|---|---|"]
     lines += [f"| {shares} | {'suggested' if is_suggested else ''} | {seconds(v)} |"
               for (is_suggested, shares), v in sorted(found.items(), key=lambda x: x[1])]
     if suggested:
@@ -198,8 +212,8 @@ and clock, and the kernel's handling of packets, and a cable between them is a s
 - other congestion control than cubic, which hosts have here by their routes as nearly all systems have it; BBR was tried with PyTorch, which takes what the system has;
 - Wi-Fi: a shared medium whose rate moves; the 30 % given for it is a guess from the literature and no measurement;
 - heat: clocks that drop over minutes, and the duty of a node that waits for the other;
-- nodes whose slow steps come together because they share nothing but the workload: here slow steps may come together because the machine is one;
-- more than two nodes that compute: three and four were measured with recorded computing and real communication, without contention.
+- nodes whose slow steps are independent of each other: these hosts share one machine, so their slow steps may coincide;
+- more than two nodes that compute: with more, ranks sleep through recorded computing and communicate for real, so there is no contention.
 """
 
 
@@ -212,27 +226,48 @@ def machine_lines(rows):
     return "; ".join(f"{machine_name(m)}, {m['cpus']} CPUs" for m in found) or "not recorded"
 
 
+def unrepeated(counted):
+    n = sum(r["around"]["drift"] > DRIFT and r["attempt"] < 2 for r in counted)
+    return f" ({n} have not been repeated yet)" if n else ""
+
+
+def without_run(rows, runs):
+    """The largest errors could hide among these."""
+    failed = sorted({r["cell"] for r in rows if r["kind"] == "failed" and "/" in r["cell"]})
+    missing = sum(r["kind"] == "prediction" for r in rows) - len(runs)
+    if not missing and not failed:
+        return []
+    text = (f"{missing} predictions have no run beside them: the sweep was stopped before the run, or before the profile after it."
+            if missing else "")
+    if failed:
+        text += f" Runs failed, or took more than five times as long as predicted, in {', '.join(failed)}."
+    return ["", text.strip()]
+
+
 def accuracy_text(rows, runs):
     counted = [r for r in runs if r["counts"]]
-    scored = [r for r in counted if not r["shares"]]  # a division of the batch is compared with others, not with a prediction
+    scored = [r for r in counted if predicted_as_run(r)]
     versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
     out = ["# How right predictions were", "",
-           f"Written by `tools/validate` from {len(runs)} runs, of up to {len({r['round'] for r in runs})} for each cell "
-           f"(`results/validation/runs.jsonl`). Measured on: {machine_lines(rows)}. ddpbench {', '.join(versions) or '-'}.", "",
+           f"Written by `tools/validate` from {len(runs)} runs of {len({r['cell'] for r in runs})} cells in up to "
+           f"{len({r['round'] for r in runs})} rounds (`results/validation/runs.jsonl`; {len(runs) - len(counted)} of them were replaced by a "
+           f"repetition). Measured on: {machine_lines(rows)}. ddpbench {', '.join(versions) or '-'}.", "",
            "Every run was predicted before it began, from profiles of both nodes alone (both at work at once) and a measured link; "
            "no distributed training run went into any number of the model, so every level of every factor below is held out. "
            "A measurement is the median step of one run; error is predicted / measured - 1, and tables have its absolute value; bias is its "
            "median with sign. Each run lies between two profiles; where these differ by more than "
-           f"{DRIFT:.0%} the run was repeated once, and the repetition counts whatever it brought. Drift is that difference, the floor under "
-           "every error: a prediction knows the profile before the run and not the one after it.", "",
+           f"{DRIFT:.0%} the run is repeated once, and the repetition counts whatever it brings{unrepeated(counted)}. Drift is that difference, "
+           "the floor under every error: a prediction knows the profile before the run and not the one after it. "
+           f"A decision is right or wrong where the measured speed-up is more than {DEAD_BAND:.0%} away from 1; decided ones nearer to 1 are *too near*.",
+           *without_run(rows, runs), "",
            "![predicted against measured](accuracy.svg)", "", "## In short", "", HEAD]
     for name, part in kinds(counted):
         if part:
             out.append(figure_row(name, figures(part)))
     if sum(bool(part) for _, part in kinds(counted)) > 1:
         out.append(figure_row("all of them", figures(scored)))
-    own = [score({**r, "predicted": {**r["predicted"], "step_s": r["measured"]["rehearsed_step_s"], "ablation_step_s": {}}})
-           for r in counted if r["measured"].get("rehearsed_step_s")]
+    own = [score({**r, "predicted": {**r["measured"]["rehearsed"], "naive_step_s": math.nan, "ablation_step_s": {}}})
+           for r in counted if r["measured"].get("rehearsed")]
     if own:
         out.append(figure_row("their own predictions, from the rehearsal of each run", figures(own)))
     every = [r for r in runs if r["engine"] == "bench" and r["nodes"] == 2 and not r["slow"]]
@@ -240,7 +275,7 @@ def accuracy_text(rows, runs):
         out.append(figure_row("the first of them with all attempts", figures(every)))
         even = len({r["cell"] for r in every if r["counts"] and 0.75 <= r["measured_speedup"] <= 1.25})
         spread = spread_of_runs([r for r in every if r["counts"]])
-        out += ["", f"{even} of their cells {'has' if even == 1 else 'have'} a measured speed-up between 0.75 and 1.25, where deciding is hard."
+        out += ["", f"{even} of the cells of this program with two equal nodes {'has' if even == 1 else 'have'} a measured speed-up between 0.75 and 1.25, where deciding is hard."
                 + (f" Runs of one cell lie {percent(spread)} (median) from their own median." if math.isfinite(spread) else "")]
     for name, part in kinds(counted):
         if not part:
@@ -251,7 +286,7 @@ def accuracy_text(rows, runs):
         out += cell_lines(part)
         if any(r["ablated"] for r in part):
             out += ["", "What each term of the model is worth here:", "", *ablation_lines(part)]
-        if part[0]["slow"]:
+        if part[0]["slow"] and not part[0]["shares"]:
             out += shares_lines(counted)
     missing = [c.name for c in cells.everything() if c.name not in {r["cell"] for r in runs}]
     if missing:
@@ -260,8 +295,7 @@ def accuracy_text(rows, runs):
 
 
 def off(r, kind):
-    """What a run with stated shares was predicted to be is not known."""
-    return "" if r["shares"] else f"{r[kind]:.4f}"
+    return f"{r[kind]:.4f}" if predicted_as_run(r) else ""
 
 
 def write_csv(path, runs):
@@ -306,7 +340,8 @@ plot 0 with lines lc rgb "#888888", 3 with lines dt 2 lc rgb "#888888", -3 with 
 unset multiplot
 """
 # Told apart by shape as well, for paper.
-MARKS = ['pt 7 ps 0.6 lc rgb "#1f4e9c"', 'pt 9 ps 0.8 lc rgb "#b35900"', 'pt 8 ps 0.8 lc rgb "#b35900"', 'pt 4 ps 0.7 lc rgb "#2b7a3d"', 'pt 2 ps 0.8 lc rgb "#7a2b6e"']
+MARKS = ['pt 7 ps 0.6 lc rgb "#1f4e9c"', 'pt 9 ps 0.8 lc rgb "#b35900"', 'pt 8 ps 0.8 lc rgb "#b35900"', 'pt 4 ps 0.7 lc rgb "#2b7a3d"', 'pt 3 ps 0.7 lc rgb "#2b7a3d"',
+         'pt 2 ps 0.8 lc rgb "#7a2b6e"']
 
 
 def write_plot(svg, runs, work):
@@ -322,7 +357,7 @@ def write_plot(svg, runs, work):
                 around = " ".join(str(100 * (x / r["measured"]["step_s"] - 1)) for x in r["predicted"]["step_s"])
                 f.write(f"{r['measured']['step_s']} {' '.join(str(x) for x in r['predicted']['step_s'])} {around}\n")
         steps.append(f'"{data}" using 1:2:3:4 with yerrorbars {MARKS[i]} title "{name}"')
-        errors.append(f'"{data}" using 1:5:6:7 with yerrorbars {MARKS[i]}')
+        errors.append(f'"{data}" using 1:5:6:7 with yerrorbars {MARKS[i]} title "{name}"')
     seconds_of = [x for r in shown for x in (r["measured"]["step_s"], *r["predicted"]["step_s"])]
     most = max(10, math.ceil(max(abs(100 * r["error"]) for r in shown) / 5) * 5)
     script = os.path.join(work, "plot.gp")

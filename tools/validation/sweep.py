@@ -129,6 +129,8 @@ class Sweep:
         shares = cell.shares
         if shares == "suggested" and predicted["shares"]:
             shares = measure.whole_shares(predicted["shares"], cell.nodes * cell.batch)
+        if shares:
+            predicted = measure.predict(self.rig, cell, profiles, link["path"], shares)
         key = {"cell": cell.name, "round": number, "attempt": attempt, "bracket": bracket}
         facts = {"engine": cell.engine, "model": cell.model, "tokens": cell.tokens, "rate": cell.rate, "shaper": rate,
                  "schedule": cell.schedule, "nodes": cell.nodes, "slow": cell.slow, "shares": shares, "replay": cell.replay,
@@ -162,7 +164,7 @@ class Sweep:
                       after_s=[p["step_s"] for p in after], profile_steps=before[0]["steps"])
         if drift > DRIFT:
             again = [(c, r) for c, r in taken if self.rows.attempts(c.name, r) < 2]
-            self.say(f"drift of {drift:.1%} between the profiles" + (f": {len(again)} runs again" if again else ""))
+            self.say(f"drift of {drift:.1%} between the profiles" + (f": to be run again: {len(again)}" if again else ""))
             todo.extend(again)
         return after
 
