@@ -2,6 +2,7 @@
 #include "base/resample.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +74,15 @@ struct resample_interval resample_ratio(const double *a, int na, int length_a, c
     memcpy(scratch, b, (size_t)nb * sizeof *b);
     i.ratio = stats_median(scratch, (size_t)nb) / below;
     rng_init(&rng, seed, 0);
+    bool finite = true;
     for (int k = 0; k < draws; k++) {
         double bottom = draw(a, na, length_a, scratch, &rng);
         ratios[k] = draw(b, nb, length_b, scratch, &rng) / bottom;
+        finite &= isfinite(ratios[k]);
+    }
+    if (!finite) { /* the median may be 0: the ratio has no interval */
+        free(ratios);
+        return i;
     }
     stats_median(ratios, (size_t)draws); /* sorts */
     i.lo = stats_quantile_sorted(ratios, (size_t)draws, 0.5 * (1 - level));

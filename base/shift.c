@@ -208,7 +208,8 @@ int shift_last(struct shift *s, const double *x, int n, double floor)
     int skipped = n > SHIFT_MAX ? n - SHIFT_MAX : 0;
     x += skipped;
     n -= skipped;
-    *s = (struct shift){0, 0, n > 0 ? median_of(x, n) : NAN, n > 0 ? median_of(x, n) : NAN, 1};
+    double all = n > 0 ? median_of(x, n) : NAN;
+    *s = (struct shift){0, 0, all, all, {0, 0, NAN}, {0, 0, NAN}, 1};
     struct table *t = calloc(1, sizeof *t);
     if (!t)
         return -1;
@@ -229,5 +230,15 @@ int shift_last(struct shift *s, const double *x, int n, double floor)
     s->from = from + skipped;
     s->before = median_of(x + from, at - from);
     s->after = median_of(x + at, n - at);
+    for (int begin = 0, end = 1; end <= at; end++) {
+        if (!step[end])
+            continue;
+        struct shift_level level = {begin + skipped, end + skipped, median_of(x + begin, end - begin)};
+        if (!(level.median >= s->lowest.median)) /* NaN: the first one */
+            s->lowest = level;
+        if (!(level.median <= s->highest.median))
+            s->highest = level;
+        begin = end;
+    }
     return 0;
 }

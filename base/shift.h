@@ -24,11 +24,17 @@ enum { SHIFT_SIDE = 3, SHIFT_SHUFFLES = 999, SHIFT_MAX = 60 };
 #define SHIFT_P_CLEAR 0.05
 #define SHIFT_CLEAR 3.0
 
+struct shift_level {
+    int from, to; /* its figures */
+    double median;
+};
+
 struct shift {
-    int at;               /* index of the first figure of the last level; 0: no step */
-    int from;             /* of the level before it */
-    double before, after; /* medians of the two levels; without a step both are the median of all */
-    double p;             /* of the step, or of the best place if that is none; 1 if there are too few figures */
+    int at;                             /* index of the first figure of the last level; 0: no step */
+    int from;                           /* of the level before it */
+    double before, after;               /* medians of the two levels; without a step both are the median of all */
+    struct shift_level lowest, highest; /* of the levels before the last one; medians NaN: there are none */
+    double p; /* of the step, or of the best place if that is none; 1 if there are too few figures */
 };
 
 /* The last step of x[0..n), n <= SHIFT_MAX (of longer series the last SHIFT_MAX count; indices are into x); floor: 0.02 for

@@ -43,9 +43,6 @@ static int refuse(const json_t *unlike, struct err *e)
                                   json_string_value(json_object_get(o, "a")),
                                   json_string_value(json_object_get(o, "b")));
     }
-    for (char *c = list; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
     return err_set(e, ERR_CONFIG, "not comparable: %s; --force compares all the same", list);
 }
 

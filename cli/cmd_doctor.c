@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "probe/doctor.h"
+#include "report/clean.h"
 
 static const char purpose[] = "What this machine lacks for a good measurement, and what to do about it.\n\n"
                               "Exit status: 0, or 78 if something makes measuring impossible.\n";
@@ -19,8 +20,7 @@ static const char *const verdicts[] = {"ready", "ready", "measuring works; figur
 
 static void put(FILE *f, const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, f);
+    clean_put(f, text);
     fputc('\n', f);
 }
 

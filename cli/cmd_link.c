@@ -185,8 +185,10 @@ static int connect_way(struct request *r, int way, struct err *e)
     if (result)
         return -1;
     r->open = true;
-    strcpy(r->peer_address, r->session.peers[0].address);
-    strcpy(r->local_addr, r->session.local_addr);
+    if (way == 0) { /* what stands beside its rates in the document */
+        strcpy(r->peer_address, r->session.peers[0].address);
+        strcpy(r->local_addr, r->session.local_addr);
+    }
     r->same_host = r->session.same_host;
     return 0;
 }

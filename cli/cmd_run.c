@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "cli/job.h"
 #include "cli/live.h"
+#include "cli/node.h"
 #include "cli/output.h"
 #include "cli/predict_run.h"
 #include "cli/work.h"
@@ -56,8 +57,8 @@ static void catch_signals(bool worker)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     quiet = worker;
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL); /* a closed terminal: what was measured is worth keeping */
-    if (worker)                       /* Ctrl-C reaches all ranks; rank 0 tells the others when to stop */
+    node_catch_hangup(&action); /* a closed terminal: what was measured is worth keeping */
+    if (worker)                 /* Ctrl-C reaches all ranks; rank 0 tells the others when to stop */
         action.sa_handler = SIG_IGN;
     sigaction(SIGINT, &action, NULL);
 }
@@ -225,8 +226,8 @@ static void predict_first(struct job *s)
     else if (s->run.unequal)
         err_set(e, ERR_USAGE, "unequal shares are not predicted before a run");
     else if (store_place(folder, sizeof folder, s->options.results_dir, e) == 0)
-        s->prediction =
-            predict_run_before(&s->run, folder, &s->ranks.peers.list, s->ranks.local_addr, s->options.backend->name, e);
+        s->prediction = predict_run_before(&s->run, folder, &s->ranks.peers.list, s->ranks.local_addr,
+                                           s->ranks.node ? s->ranks.node : s->probe.name, s->options.backend->name, e);
     tell_prediction(s);
 }
 

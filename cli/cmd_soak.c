@@ -61,6 +61,15 @@ static double ends(const struct health *health, enum health_column column, bool 
     return sum / part;
 }
 
+/* Whether a count grew faster in the last tenth than in the first: what held back evenly makes no drift. */
+static bool came_late(const struct health *health, enum health_column column)
+{
+    int n = health->n, part = n / 10 > 0 ? n / 10 : 1;
+    double first = health_value(health, column, part) - health_value(health, column, 0),
+           last = health_value(health, column, n - 1) - health_value(health, column, n - 1 - part);
+    return last > 1.1 * first; /* NaN: not known */
+}
+
 /* What the readings say about the cause. They may say nothing. */
 static void tell_cause(char *text, size_t size, const struct drift *d, const struct health *health)
 {
@@ -75,10 +84,11 @@ static void tell_cause(char *text, size_t size, const struct drift *d, const str
     char heat[64] = "";
     if (isfinite(degc[1] - degc[0]))
         snprintf(heat, sizeof heat, ", at %.0f and %.0f degrees", degc[0], degc[1]);
-    double quota_s = health_value(health, HEALTH_QUOTA_S, health->n - 1);
-    if (quota_s > QUOTA_SHARE * d->duration_s)
-        snprintf(text, size, "the CPU quota held it back for %.0f s: not heat", quota_s);
-    else if (events > 0)
+    double quota_s = health_value(health, HEALTH_QUOTA_S, health->n - 1) / health->probe->threads;
+    if (quota_s > QUOTA_SHARE * d->duration_s && slower > 1 && came_late(health, HEALTH_QUOTA_S))
+        snprintf(text, size, "the CPU quota held each thread back for %.0f s: not heat", quota_s);
+    else if (events > 0 && slower > 1 &&
+             (came_late(health, HEALTH_CORE_EVENTS) || came_late(health, HEALTH_PACKAGE_EVENTS)))
         snprintf(text, size, "the processor reported heat %.0f times%s", events, heat);
     else if (fabs(hz[0] / hz[1] - 1) > 0.01 && (hz[0] > hz[1]) == (slower > 1))
         snprintf(text, size, "the clock went from %.2f to %.2f GHz%s", hz[0] * 1e-9, hz[1] * 1e-9, heat);

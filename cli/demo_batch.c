@@ -76,8 +76,10 @@ static double crossing(const struct sweep *s, const double *speedup)
 static void conclude(const struct sweep *s, struct demo *d)
 {
     double measured[SIZES], predicted[SIZES];
+    int worth = 0;
     for (int i = 0; i < s->n; i++) {
         measured[i] = s->row[i].speedup;
+        worth += measured[i] >= 1;
         predicted[i] = s->out[i].speedup.median;
     }
     double at = crossing(s, measured), expected = crossing(s, predicted);
@@ -95,8 +97,11 @@ static void conclude(const struct sweep *s, struct demo *d)
                   d->nodes, at);
     else
         demo_tell(d, "%s",
-                  measured[0] >= 1 ? "More nodes are worth more than one at each of these sizes."
-                                   : "At none of these sizes are more nodes worth more than one.");
+                  worth == s->n ? "More nodes are worth more than one at each of these sizes."
+                  : worth == 0
+                      ? "At none of these sizes are more nodes worth more than one."
+                      : "They are too near to one another for a clear point from which on more nodes are worth "
+                        "more than one.");
     demo_tell(d, "The exchange takes as long whatever the batch: as many bytes as there are parameters. Only computing "
                  "grows with the tokens, so a larger batch hides more of it. A larger batch is not the same training: "
                  "steps to a given loss do not halve.");

@@ -150,15 +150,30 @@ static void firewall(struct doctor_finding *f)
     }
 }
 
+/* The folder, or what there is of the way to it. */
+static const char *nearest(char there[PATH_MAX], const char *folder)
+{
+    snprintf(there, PATH_MAX, "%s", folder);
+    while (access(there, F_OK) != 0) {
+        char *slash = strrchr(there, '/');
+        if (!slash)
+            return strcpy(there, ".");
+        slash[slash == there] = '\0';
+        if (slash == there)
+            break;
+    }
+    return there;
+}
+
 static void results(struct doctor_finding *f, const struct options *o)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], there[PATH_MAX];
     struct err e;
     if (store_place(folder, sizeof folder, o->results_dir, &e)) {
         doctor_say(f, DOCTOR_ATTENTION, "%.230s", e.text);
         doctor_remedy(f, "give a folder with --results-dir");
-    } else if (access(folder, F_OK) == 0 && access(folder, W_OK | X_OK) != 0) {
-        doctor_say(f, DOCTOR_ATTENTION, "%.150s cannot be written to: %s", folder, strerror(errno));
+    } else if (access(nearest(there, folder), W_OK | X_OK) != 0) {
+        doctor_say(f, DOCTOR_ATTENTION, "%.150s cannot be written to: %s", there, strerror(errno));
         doctor_remedy(f, "give another folder with --results-dir");
     } else {
         doctor_say(f, DOCTOR_FINE, "%.200s", folder);

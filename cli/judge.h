@@ -28,7 +28,8 @@ struct judgement {
     int n;               /* timed steps */
     unsigned char *mark; /* [n] bits by enum judge_mark; owned */
     int count[JUDGE_MARKS];
-    int steady_from; /* first step from which on it was steady; -1: it was not, or too few steps */
+    int hot, slow_clock; /* steps marked as throttled because heat was counted; because of their clock alone */
+    int steady_from;     /* first step from which on it was steady; -1: it was not, or too few steps */
     const char *unsteady_why;
     struct summary steady; /* of the steps from there on: step less what it waited for communication */
     char grade;            /* 'A' to 'D'; 0: not graded */

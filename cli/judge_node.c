@@ -46,16 +46,14 @@ static void judge_sleep(struct judgement *j, const struct health *health)
 static void judge_heat(struct judgement *j, const struct health *health)
 {
     double core = grown(health, HEALTH_CORE_EVENTS), package = grown(health, HEALTH_PACKAGE_EVENTS);
-    double quota = grown(health, HEALTH_QUOTA_PERIODS);
-    double share = (double)j->count[MARK_THROTTLED] / j->n;
     static const char remedy[] = "let air in (fans, a hard surface, a cooler room); soak shows how far it slows down";
     if (core > 0 || package > 0)
-        find(j, share > MANY_STEPS ? 'D' : 'C', remedy,
-             "the processor slowed itself down because of heat (%.0f times; %d of %d steps are marked)",
-             fmax(core > 0 ? core : 0, package > 0 ? package : 0), j->count[MARK_THROTTLED], j->n);
-    else if (j->count[MARK_THROTTLED] > 0 && !(quota > 0))
-        find(j, share > MANY_STEPS ? 'D' : 'C', remedy, "the clock fell while %d of %d steps ran, and they took longer",
-             j->count[MARK_THROTTLED], j->n);
+        find(j, j->hot > MANY_STEPS * j->n ? 'D' : 'C', remedy,
+             "the processor slowed itself down because of heat (%.0f times; during %d of %d steps)",
+             fmax(core > 0 ? core : 0, package > 0 ? package : 0), j->hot, j->n);
+    if (j->slow_clock > 0)
+        find(j, j->slow_clock > MANY_STEPS * j->n ? 'D' : 'C', remedy,
+             "the clock fell while %d of %d steps ran, and they took longer", j->slow_clock, j->n);
 }
 
 static void judge_others(struct judgement *j, const struct run *run, const struct health *health,
@@ -63,7 +61,7 @@ static void judge_others(struct judgement *j, const struct run *run, const struc
 {
     const struct health_row *first = &health->row[0], *last = &health->row[health->n - 1];
     double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
-    double quota = grown(health, HEALTH_QUOTA_PERIODS), quota_s = grown(health, HEALTH_QUOTA_S);
+    double quota = grown(health, HEALTH_QUOTA_PERIODS), quota_s = grown(health, HEALTH_QUOTA_S) / run->options.threads;
     if (quota > 0)
         find(j, quota_s > QUOTA_SHARE * seconds ? 'D' : 'C',
              "raise the CPU quota of its control group, or take fewer threads",

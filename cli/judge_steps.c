@@ -115,7 +115,6 @@ static double clock_around(const struct health *health, uint64_t from_ns, uint64
 static void mark_by_readings(struct judgement *j, const struct run *run, const struct health *health,
                              const struct judge_known *known, double median_s)
 {
-    static const enum health_column held[] = {HEALTH_CORE_EVENTS, HEALTH_PACKAGE_EVENTS, HEALTH_QUOTA_PERIODS};
     double usual_hz = usual_clock_hz(run, health);
     for (int i = 0; i < j->n; i++) {
         const struct run_sample *s = &run->sample[i];
@@ -123,11 +122,15 @@ static void mark_by_readings(struct judgement *j, const struct run *run, const s
         int first, last;
         health_rows_around(health, from, to, &first, &last);
         double seconds = (double)(health->row[last].at_ns - health->row[first].at_ns) * 1e-9;
-        for (size_t k = 0; k < sizeof held / sizeof *held; k++)
-            if (health_growth(health, held[k], from, to) > 0)
-                mark(j, i, MARK_THROTTLED);
-        if (clock_around(health, from, to) < CLOCK_SHARE * usual_hz && judge_work_s(run, i) > CLOCK_SLOWER * median_s)
+        bool hot = health_growth(health, HEALTH_CORE_EVENTS, from, to) > 0 ||
+                   health_growth(health, HEALTH_PACKAGE_EVENTS, from, to) > 0,
+             quota = health_growth(health, HEALTH_QUOTA_PERIODS, from, to) > 0,
+             slow = clock_around(health, from, to) < CLOCK_SHARE * usual_hz &&
+                    judge_work_s(run, i) > CLOCK_SLOWER * median_s;
+        if (hot || quota || slow)
             mark(j, i, MARK_THROTTLED);
+        j->hot += hot;
+        j->slow_clock += slow && !hot && !quota;
         if (health_growth(health, HEALTH_SUSPENDED_S, from, to) > SLEPT_S)
             mark(j, i, MARK_SUSPENDED);
         if (health_growth(health, HEALTH_STOLEN_S, from, to) > STOLEN_SHARE * seconds * run->options.threads ||
@@ -152,8 +155,8 @@ static void find_steady(struct judgement *j, const struct run *run, double sigma
         work[i] = judge_work_s(run, i);
     struct summary end = stats_summary(work + n - half, (size_t)half, scratch);
     double apart = fmax(STEADY_SHARE * end.median, 3 * ERROR_OF_MEDIAN * sigma * end.median / sqrt(WINDOW));
-    int from = half + 1;
-    for (int i = half; i >= 0; i--) {
+    int from = n;
+    for (int i = n - WINDOW; i >= 0; i--) {
         memcpy(scratch, work + i, WINDOW * sizeof *scratch);
         if (fabs(stats_median(scratch, WINDOW) - end.median) > apart)
             break;

@@ -16,7 +16,7 @@ ddpbench_SOURCES = cli/main.c cli/early.c cli/commands.h \
 	cli/launched.c cli/launched.h \
 	cli/live.c cli/live.h \
 	cli/compute.c cli/compute.h \
-	cli/options.c cli/options.h \
+	cli/options.c cli/options.h cli/option_rows.c cli/option_rows.h \
 	cli/output.c cli/output.h \
 	cli/progress.c cli/progress.h \
 	cli/ranks.c cli/ranks.h \

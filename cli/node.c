@@ -77,28 +77,35 @@ int node_open(struct node *node, const char *program, const struct options *opti
     signal_fd = node->stop_fd;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    node_catch_hangup(&action);
     return 0;
+}
+
+void node_catch_hangup(const struct sigaction *action)
+{
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, action, NULL);
 }
 
 void node_close(struct node *node)
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
+    node_catch_hangup(&(struct sigaction){.sa_handler = SIG_DFL});
     if (node->stop_fd >= 0)
         close(node->stop_fd);
     crypto_wipe(node->key, sizeof node->key);
 }
 
-/* A line from the terminal; -1 at its end or after a signal. */
+/* A line from the terminal; -1 at its end, 1 after a signal. */
 static int read_line(const struct node *node, int tty, char *line, size_t size)
 {
     struct pollfd p[] = {{tty, POLLIN, 0}, {node->stop_fd, POLLIN, 0}};
     while (poll(p, 2, -1) < 0)
         ;
     if (p[1].revents)
-        return -1;
+        return 1;
     ssize_t n = read(tty, line, size - 1);
     if (n <= 0)
         return -1;
@@ -109,13 +116,14 @@ static int read_line(const struct node *node, int tty, char *line, size_t size)
 int node_ask_code(void *node, const char *peer, char code[static CODE_TEXT_BYTES])
 {
     char line[128];
-    int result = -1, tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int result = -1, stopped = 0, tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (tty < 0)
         return -1;
     dprintf(tty, "%s and this node have not met. Type the code that %s shows.\n", peer, peer);
     for (int i = 0; i < CODE_ATTEMPTS && result; i++) {
         dprintf(tty, "code: ");
-        if (read_line(node, tty, line, sizeof line))
+        stopped = read_line(node, tty, line, sizeof line);
+        if (stopped)
             break;
         result = code_normalize(code, line);
         if (result)
@@ -123,7 +131,7 @@ int node_ask_code(void *node, const char *peer, char code[static CODE_TEXT_BYTES
     }
     crypto_wipe(line, sizeof line);
     close(tty);
-    return result;
+    return stopped > 0 ? 1 : result;
 }
 
 /* ---- calling others ---- */

@@ -12,6 +12,8 @@
 #ifndef CLI_NODE_H
 #define CLI_NODE_H
 
+#include <signal.h>
+
 #include "cli/options.h"
 #include "comm/code.h"
 #include "comm/keystore.h"
@@ -28,6 +30,9 @@ struct node {
 
 int node_open(struct node *node, const char *program, const struct options *options, struct err *e);
 void node_close(struct node *node); /* wipes the key */
+
+/* For SIGHUP, unless whoever started this wants it ignored (nohup). */
+void node_catch_hangup(const struct sigaction *action);
 
 /* What this node says of itself, asks and warns when it calls others. Whom, with which plan, over which interface if not the
  * options' one: the caller adds it. */

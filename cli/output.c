@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "report/clean.h"
 #include "version.h"
 
 enum { SCHEMA_VERSION = 1 };
@@ -161,9 +162,19 @@ int output_help(const struct invocation *in, const struct options *o, enum optio
     return code;
 }
 
+/* Texts of documents and peers stand in errors and warnings: nothing in them acts on a terminal. */
+static void tell(const char *program, const char *kind, const char *text)
+{
+    flockfile(stderr);
+    fprintf(stderr, "%s: %s", program, kind);
+    clean_put(stderr, text);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+}
+
 int output_fail(const struct invocation *in, const struct err *e)
 {
-    fprintf(stderr, "%s: %s\n", in->program, e->text);
+    tell(in->program, "", e->text);
     if (!in->json)
         return e->code;
     json_t *d = output_document();
@@ -174,14 +185,14 @@ int output_fail(const struct invocation *in, const struct err *e)
 void output_notes(const struct invocation *in, const struct notes *notes)
 {
     for (int i = 0; i < notes->n; i++)
-        fprintf(stderr, "%s: warning: %s\n", in->program, notes->text[i]);
+        output_warn(in->program, notes->text[i]);
     if (notes->dropped)
         fprintf(stderr, "%s: warning: %d more warnings\n", in->program, notes->dropped);
 }
 
 void output_warn(const char *program, const char *text)
 {
-    output_say("%s: warning: %s", program, text);
+    tell(program, "warning: ", text);
 }
 
 void output_say(const char *fmt, ...)

@@ -65,6 +65,7 @@ void predict_run_add(json_t *d, json_t *made, const char *why)
 
 struct search {
     const struct run *run;
+    const char *host;         /* this node's name */
     const char *peer, *local; /* of a link that is looked for: who, and from which address of this node */
     char path[PATH_MAX];
     json_t *found;
@@ -82,6 +83,10 @@ static bool visit(void *ctx, const char *path, const json_t *d)
     const struct run *run = s->run;
     const json_t *m = json_object_get(d, "model"), *node = json_array_get(json_object_get(d, "nodes"), 0);
     const char *name = json_string_value(json_object_get(m, "name"));
+    const char *host = json_string_value(json_object_get(node, "name"));
+    const char *compute = json_string_value(json_object_get(d, "compute"));
+    if (!host || strcmp(host, s->host) != 0 || (compute && strcmp(compute, "real") != 0)) /* slept, or another node's */
+        return true;
     if (json_object_get(d, "kind") || !is(d, "world", 1) || !name || strcmp(name, run->spec.name) != 0 ||
         !is(m, "batch", run->net.B) || !is(m, "seq", run->net.T) || !is(m, "accum", run->options.accum) ||
         !is(node, "threads", run->options.threads) || json_array_size(json_object_get(d, "samples")) == 0)
@@ -131,9 +136,9 @@ static int slowest_link(struct predict_link *link, const char *folder, const str
 }
 
 json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, const char *local,
-                           const char *backend, struct err *e)
+                           const char *host, const char *backend, struct err *e)
 {
-    struct search search = {.run = run};
+    struct search search = {.run = run, .host = host};
     struct predict_source source = {0};
     struct predict_ask ask = {.source = &source, .partner_scale = 1, .seed = 1};
     const struct run_options *o = &run->options;

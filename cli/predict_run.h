@@ -20,11 +20,11 @@ void predict_run_add(json_t *document, json_t *made, const char *why);
  * what predict_run_add() takes, or NULL with the reason in e. */
 json_t *predict_run_rehearsed(const struct run *run, struct err *e);
 
-/* Before a run with others, on rank 0. The profile is the newest saved run of one node in folder that trained the same model
+/* Before a run with others, on rank 0. The profile is the newest saved run of this node (host) alone in folder that trained the same model
  * with the same batch, sequence, accumulation and threads; the link the slowest of those that were measured last to each of the
  * peers from this node's address local, for another address is another cable; backend carries the gradients. Returns what
  * predict_run_add() takes, or NULL with the reason in e. */
 json_t *predict_run_before(const struct run *run, const char *folder, const struct peer_list *peers, const char *local,
-                           const char *backend, struct err *e);
+                           const char *host, const char *backend, struct err *e);
 
 #endif

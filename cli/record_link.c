@@ -109,7 +109,7 @@ static void add_latency(json_t *root, json_t *link, const char *path, const stru
 static void put_cpu(struct column c[2], const struct link_trial *t, int end)
 {
     const struct link_result *r = &t->end[end];
-    uint64_t bytes = r->received_bytes > r->sent_bytes ? r->received_bytes : r->sent_bytes;
+    uint64_t bytes = r->sent_bytes ? r->sent_bytes : r->received_bytes;
     if (bytes == 0 || r->cpu_window_s <= 0)
         return;
     put(&c[0], r->cpu_s / (double)bytes * 1e9);

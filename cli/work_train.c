@@ -244,6 +244,8 @@ static int judge(struct judging *j, const json_t *asked, const struct options *s
         return -1;
     if (j->options.backend->kind == BACKEND_LAUNCHED)
         return err_set(e, ERR_PROTOCOL, "a plan for ranks that a launcher starts");
+    if (*j->options.compute.path) /* files are this node's own business */
+        return err_set(e, ERR_PROTOCOL, "a plan that names a file of this node");
     if (probe_read(&j->probe, NULL, serving->threads, &j->notes, e))
         return -1;
     o->world = (int)world;

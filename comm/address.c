@@ -43,6 +43,27 @@ bool address_is_private(const struct address *a)
     return six && ((six[0] == 0xfe && (six[1] & 0xc0) == 0x80) || (six[0] & 0xfe) == 0xfc);
 }
 
+/* Global IPv6 addresses of one cable are no private ones, but share a prefix with an address of an interface here. */
+bool address_is_on_link(const struct address *a)
+{
+    const unsigned char *six = bytes6(a);
+    struct ifaddrs *list;
+    bool found = false;
+    if (!six || getifaddrs(&list))
+        return false;
+    for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+        if (!i->ifa_addr || !i->ifa_netmask || i->ifa_addr->sa_family != AF_INET6 || (i->ifa_flags & IFF_POINTOPOINT))
+            continue;
+        const unsigned char *own = ((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr.s6_addr;
+        const unsigned char *mask = ((const struct sockaddr_in6 *)(const void *)i->ifa_netmask)->sin6_addr.s6_addr;
+        found = mask[5] == 0xff; /* a network of one site, not half of the world */
+        for (int k = 0; k < 16; k++)
+            found = found && (six[k] & mask[k]) == (own[k] & mask[k]);
+    }
+    freeifaddrs(list);
+    return found;
+}
+
 /* What cannot be one machine: no address at all (0/8, ::; connecting to it reaches this host), a group, everybody. */
 static bool is_no_host(const struct address *a)
 {

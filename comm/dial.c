@@ -138,14 +138,22 @@ int dial_all(struct dial *dials, int n, const char *interface, uint64_t deadline
     struct attempt attempt[PEERS_MAX * ADDRESSES_MAX];
     struct pollfd polls[PEERS_MAX * ADDRESSES_MAX + 1];
     struct dialling d = {.attempt = attempt, .poll = polls, .interface = interface, .first = dials};
-    struct err bound = {0};
+    struct err bound = {0}; /* of a peer that no attempt can reach from that interface */
     for (int i = 0; i < n; i++) {
+        int unbound = 0;
+        struct err why = {0};
         dials[i].fd = -1;
         for (int k = 0; k < dials[i].addresses->n; k++) {
             struct attempt *a = &attempt[d.n++];
             *a = (struct attempt){&dials[i], &dials[i].addresses->address[k], -1};
-            begin(&d, a, &bound);
+            struct err one = {0};
+            begin(&d, a, &one);
+            unbound += one.code != 0;
+            if (one.code)
+                why = one;
         }
+        if (unbound == dials[i].addresses->n && !dials[i].optional && !bound.code)
+            bound = why;
     }
     int result = run(&d, deadline_ns, stop_fd, e);
     for (int i = 0; i < d.n; i++)

@@ -291,6 +291,7 @@ static int judge_next(struct flow *f, int events, struct err *e)
  * the wait for the peer. A socket that does not know the option just wakes us more often. A part of a frame is a sign of
  * life too, for which we look now and then. */
 #define LOOK_AGAIN_NS 100000000u
+#define STOPPED_NS 1000000000u
 
 static void ask_for_whole_frame(struct flow *f)
 {
@@ -321,6 +322,11 @@ static int sleep_until_ready(struct flow *f, struct err *e)
     uint64_t nap = receiving && left > LOOK_AGAIN_NS ? LOOK_AGAIN_NS : left;
     struct timespec limit = {(time_t)(nap / 1000000000u), (long)(nap % 1000000000u)};
     int ready = ppoll(fds, 3, &limit, NULL);
+    if (ready == 0 &&
+        clock_now_ns() - now > nap + STOPPED_NS) { /* this process was stopped, and the peer perhaps with it */
+        f->idle_since_ns = clock_now_ns();
+        return 0;
+    }
     if (receiving)
         *(f->call->first_byte_ns == 0 ? &f->call->wait_ns : &f->slept_ns) += clock_now_ns() - now;
     if (ready < 0)

@@ -152,7 +152,10 @@ static int ask(struct calling *c, struct callee *callee, struct err *e)
                        "%s and this node have not met, and %s shows no code: run 'serve' there on a terminal (or use "
                        "--key-file on both)",
                        name, name);
-    if (!c->options->ask_code || c->options->ask_code(c->options->ctx, name, callee->code))
+    int asked = c->options->ask_code ? c->options->ask_code(c->options->ctx, name, callee->code) : -1;
+    if (asked > 0)
+        return err_set(e, ERR_INTERRUPTED, "interrupted while the code of %s was asked for", name);
+    if (asked)
         return err_set(e, ERR_NOT_PAIRED,
                        "%s and this node have not met: run this once on a terminal and type the code that %s shows (or "
                        "use --key-file on both)",

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +48,18 @@ static int extend(double **rows, size_t old_n, size_t new_n, size_t row_bytes)
     return 0;
 }
 
+enum { STEPS_AT_ONCE = 4096 };
+
 static int grow(struct run *run, struct err *e)
 {
     if (run->n < run->capacity)
         return 0;
-    size_t old = (size_t)run->capacity, n = run->options.steps > 0 ? (size_t)run->options.steps : old ? 2 * old : 64;
+    size_t old = (size_t)run->capacity, asked = run->options.steps > 0 ? (size_t)run->options.steps : SIZE_MAX;
+    size_t n = old                      ? 2 * old
+               : asked <= STEPS_AT_ONCE ? asked
+                                        : 64; /* a million steps need no memory before they come */
+    if (n > asked)
+        n = asked;
     size_t layers = plan_layers(&run->spec), number = sizeof(double);
     double *sample = (double *)run->sample;
     int failed = extend(&sample, old, n, sizeof *run->sample);

@@ -191,6 +191,7 @@ static bool listen_to(struct spawn_worker *worker)
 
 /* How often silence is looked for. */
 enum { LOOK_MS = 250 };
+#define STOPPED_S 2.0
 
 /* A worker that was silent for too long is killed, so that its connections end and everybody knows. */
 static void give_up(struct spawn *s, struct spawn_worker *worker, double silent_s)
@@ -235,7 +236,11 @@ static void *watch(void *argument)
     for (int i = 0; fds && i < left; i++)
         fds[i] = (struct pollfd){.fd = s->worker[i].control, .events = POLLIN};
     while (fds && left > 0) {
+        uint64_t from_ns = clock_now_ns();
         int ready = poll(fds, (nfds_t)(s->world - 1), LOOK_MS);
+        if (clock_seconds(from_ns, clock_now_ns()) > STOPPED_S) /* this process was, and they perhaps with it */
+            for (int i = 0; i < s->world - 1; i++)
+                beat_heard(&s->worker[i].beat);
         if (ready < 0 && errno != EINTR)
             break;
         for (int i = 0; i < s->world - 1 && ready >= 0; i++) {

@@ -31,14 +31,15 @@ struct blocks {
     double t[DRIFT_BLOCKS], y[DRIFT_BLOCKS];
 };
 
-/* Equal numbers of steps; the median of at most STEPS_OF_A_BLOCK_MAX of each. */
+/* Equal numbers of steps; the median of at most STEPS_OF_A_BLOCK_MAX of each, spread over all of it. */
 static void make_blocks(struct blocks *b, const double *at_s, const double *step_s, int n)
 {
     static _Thread_local double scratch[STEPS_OF_A_BLOCK_MAX];
     b->n = n / 2 < DRIFT_BLOCKS ? n / 2 : DRIFT_BLOCKS;
     for (int i = 0; i < b->n; i++) {
         int from = (int)((int64_t)i * n / b->n), to = (int)((int64_t)(i + 1) * n / b->n), used = 0;
-        for (int k = from; k < to && used < STEPS_OF_A_BLOCK_MAX; k++)
+        int stride = (to - from - 1) / STEPS_OF_A_BLOCK_MAX + 1;
+        for (int k = from; k < to; k += stride)
             scratch[used++] = step_s[k];
         b->y[i] = stats_median(scratch, (size_t)used);
         b->t[i] = (at_s[from] + at_s[to - 1]) / 2;

@@ -229,6 +229,29 @@ static double group_memory(const struct sysroot *root, int version, const char *
     return sysroot_text(root, text, sizeof text, "%s/%s", folder, *name) < 0 ? NAN : cgroup_parse_memory(text);
 }
 
+/* Of the page cache of files, what nobody used lately: the kernel takes it back before it kills. */
+static double given_back(const struct sysroot *root, int version, const char *folder)
+{
+    char text[8192];
+    const char *key = version == 2 ? "inactive_file " : "total_inactive_file ";
+    if (sysroot_text(root, text, sizeof text, "%s/memory.stat", folder) <= 0)
+        return 0;
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        if (strncmp(line, key, strlen(key)) == 0)
+            return strtod(line + strlen(key), NULL);
+    return 0;
+}
+
+static double group_memory_left(const struct sysroot *root, int version, const char *folder, const char **name)
+{
+    int64_t used;
+    double limit = group_memory(root, version, folder, name);
+    if (!isfinite(limit) ||
+        sysroot_number(root, &used, "%s/%s", folder, version == 2 ? "memory.current" : "memory.usage_in_bytes"))
+        return limit;
+    return fmax(0, limit - fmax(0, (double)used - given_back(root, version, folder)));
+}
+
 /* Smallest limit of the chain with the file it stands in. */
 static double chain_limit(const struct sysroot *root, const struct cgroup_place *place,
                           double (*group_limit)(const struct sysroot *, int, const char *, const char **), char *source,
@@ -284,9 +307,12 @@ void cgroup_read(struct cgroup *cgroup, const struct sysroot *root)
         chain_limit(root, &cgroup->place[CGROUP_CPU], group_quota, cgroup->quota_source, sizeof cgroup->quota_source);
     cgroup->memory_bytes = chain_limit(root, &cgroup->place[CGROUP_MEMORY], group_memory, cgroup->memory_source,
                                        sizeof cgroup->memory_source);
+    cgroup->memory_left_bytes = chain_limit(root, &cgroup->place[CGROUP_MEMORY], group_memory_left,
+                                            cgroup->memory_left_source, sizeof cgroup->memory_left_source);
     read_cpuset(cgroup, root);
 }
 
+/* A group that is held back holds back those below it: the largest counts, not the sum. */
 static void add_throttled(struct throttle_count *count, const char *text)
 {
     char key[64];
@@ -294,11 +320,11 @@ static void add_throttled(struct throttle_count *count, const char *text)
     for (int length; sscanf(text, "%63s %llu%n", key, &value, &length) == 2; text += length) {
         if (strcmp(key, "nr_throttled") == 0) {
             count->known = true;
-            count->periods += value;
+            count->periods = value > count->periods ? value : count->periods;
         } else if (strcmp(key, "throttled_usec") == 0) { /* version 2 */
-            count->seconds += (double)value * 1e-6;
+            count->seconds = fmax(count->seconds, (double)value * 1e-6);
         } else if (strcmp(key, "throttled_time") == 0) { /* version 1, nanoseconds */
-            count->seconds += (double)value * 1e-9;
+            count->seconds = fmax(count->seconds, (double)value * 1e-9);
         }
     }
 }

@@ -27,6 +27,9 @@ struct cgroup {
     char quota_source[840]; /* the file that says so, or why unknown */
     double memory_bytes;    /* smallest memory limit of the chain; INFINITY no limit, NaN unknown */
     char memory_source[840];
+    double
+        memory_left_bytes; /* smallest limit less what the group has taken, of the chain; what it can give back is not taken */
+    char memory_left_source[840];
     bool has_cpuset;
     struct cpus cpuset; /* CPUs the nearest group with a cpuset allows */
 };
@@ -36,8 +39,8 @@ void cgroup_read(struct cgroup *cgroup, const struct sysroot *root);
 /* How often the process's groups were held back since their creation: a run takes the difference. */
 struct throttle_count {
     bool known;
-    uint64_t periods; /* nr_throttled, summed over the chain */
-    double seconds;   /* time throttled, summed over the chain */
+    uint64_t periods; /* nr_throttled, of the group of the chain that was held back most */
+    double seconds;   /* processor time that its threads were kept from: the kernel counts on each CPU */
 };
 
 struct throttle_count cgroup_throttled_now(const struct cgroup *cgroup, const struct sysroot *root);

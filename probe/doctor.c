@@ -134,7 +134,10 @@ static void heat(struct doctor_finding *f, const struct probe *p)
 static void power(struct doctor_finding *f, const struct probe *p)
 {
     if (p->power.source == POWER_BATTERY) {
-        doctor_say(f, DOCTOR_ATTENTION, "on battery (%d %%): the processor is held back", p->power.battery_percent);
+        if (p->power.battery_percent >= 0)
+            doctor_say(f, DOCTOR_ATTENTION, "on battery (%d %%): the processor is held back", p->power.battery_percent);
+        else
+            doctor_say(f, DOCTOR_ATTENTION, "on battery: the processor is held back");
         doctor_remedy(f, "plug in the power supply");
     } else if (p->power.source == POWER_MAINS) {
         doctor_say(f, DOCTOR_FINE, "mains");

@@ -50,6 +50,7 @@ void health_open(struct health *health, const struct probe *probe)
     health->probe = probe;
     health->every = 1;
     choose_cpus(health, probe);
+    health->packages = heat_packages(&probe->root, &health->watched);
     health->sensors = heat_cpu_sensors(&probe->heat, index, HEALTH_SENSORS_MAX);
     for (int i = 0; i < health->sensors; i++) {
         const struct heat_sensor *sensor = &probe->heat.sensor[index[i]];
@@ -122,7 +123,7 @@ static struct health_row read_row(struct health *health, uint64_t at_ns)
     struct health_row row = {.at_ns = at_ns,
                              .clock_hz = frequency_now_hz(&probe->frequency, root, &health->watched),
                              .mdegc = hottest(health),
-                             .events = heat_events_now(root, &health->watched),
+                             .events = heat_events_now(root, &health->watched, &health->packages),
                              .own_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID),
                              .running = read_running(root),
                              .quota = cgroup_throttled_now(&probe->cgroup, root),
@@ -130,7 +131,9 @@ static struct health_row read_row(struct health *health, uint64_t at_ns)
     read_stat(&row, root);
     row.source = power_supplies_now(&health->supplies, root, &row.battery_percent);
     struct power_energy energy = power_domains_now(&health->domains, root);
-    if (health->n > 0)
+    if (health->n > 0 && row.suspended_s - health->row[health->n - 1].suspended_s > 0.1)
+        health->joules = NAN; /* a counter may begin anew: that is no wrap */
+    else if (health->n > 0)
         health->joules += power_energy_between(&health->energy, &energy); /* NaN stays */
     else
         health->joules = power_energy_between(&energy, &energy); /* 0 if it can be read */

@@ -40,6 +40,7 @@ struct health_row {
 struct health {
     const struct probe *probe; /* borrowed */
     struct cpus watched;       /* of the compute threads, else the usable ones; at most FREQUENCY_WATCHED */
+    struct cpus packages;      /* one of them in each package */
     int sensors;
     char sensor[HEALTH_SENSORS_MAX][128], label[HEALTH_SENSORS_MAX][96];
     struct power_domains domains;

@@ -1,14 +1,44 @@
 /* probe/heat.c - see heat.h. */
 #include "probe/heat.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The first label of this list that a sensor has is the processor's temperature. */
+static const char *const labels[] = {
+    "coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie", "zenpower Tdie", "cpu_thermal",
+    "cpu-thermal",         "coretemp",     "k10temp",      "TCPU",         "acpitz"};
+
+enum { LABELS = sizeof labels / sizeof *labels };
+
+static bool is_processor(const char *label)
+{
+    for (size_t l = 0; l < LABELS; l++)
+        if (strncmp(label, labels[l], strlen(labels[l])) == 0)
+            return true;
+    return false;
+}
+
+/* The last sensor that is no processor's makes room. */
+static bool make_room(struct heat *heat)
+{
+    int i = heat->n - 1;
+    while (i >= 0 && is_processor(heat->sensor[i].label))
+        i--;
+    if (i < 0)
+        return false;
+    memmove(&heat->sensor[i], &heat->sensor[i + 1], (size_t)(heat->n - 1 - i) * sizeof *heat->sensor);
+    heat->n--;
+    return true;
+}
 
 static void add_sensor(struct heat *heat, const char *place, const char *label, int64_t mdegc)
 {
     if (heat->n == HEAT_SENSORS_MAX) {
         heat->left_out++;
-        return;
+        if (!is_processor(label) || !make_room(heat))
+            return;
     }
     struct heat_sensor *s = &heat->sensor[heat->n++];
     snprintf(s->place, sizeof s->place, "%s", place);
@@ -58,13 +88,6 @@ static void read_hwmon(struct heat *heat, const struct sysroot *root)
     }
 }
 
-/* The first label of this list that a sensor has is the processor's temperature. */
-static const char *const labels[] = {
-    "coretemp Package id", "x86_pkg_temp", "k10temp Tctl", "k10temp Tdie", "zenpower Tdie", "cpu_thermal",
-    "cpu-thermal",         "coretemp",     "k10temp",      "TCPU",         "acpitz"};
-
-enum { LABELS = sizeof labels / sizeof *labels };
-
 static int find_cpu_sensor(const struct heat *heat)
 {
     for (size_t l = 0; l < LABELS; l++)
@@ -95,17 +118,40 @@ int heat_cpu_sensors(const struct heat *heat, int *index, int max)
     return n;
 }
 
-struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus)
+struct cpus heat_packages(const struct sysroot *root, const struct cpus *cpus)
+{
+    enum { PACKAGES_MAX = 64 };
+    struct cpus first = {{0}};
+    int64_t seen[PACKAGES_MAX];
+    int n = 0;
+    for (int cpu = cpus_next(cpus, -1); cpu >= 0 && n < PACKAGES_MAX; cpu = cpus_next(cpus, cpu)) {
+        int64_t id;
+        int i = 0;
+        if (sysroot_number(root, &id, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu))
+            id = -1; /* those that do not say are taken for one */
+        while (i < n && seen[i] != id)
+            i++;
+        if (i < n)
+            continue;
+        seen[n++] = id;
+        cpus_add(&first, cpu);
+    }
+    return first;
+}
+
+struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus, const struct cpus *packages)
 {
     struct heat_events events = {-1, -1};
     for (int cpu = cpus_next(cpus, -1); cpu >= 0; cpu = cpus_next(cpus, cpu)) {
         int64_t count;
         if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu) == 0)
             events.core = (events.core < 0 ? 0 : events.core) + count;
+    }
+    for (int cpu = cpus_next(packages, -1); cpu >= 0; cpu = cpus_next(packages, cpu)) {
+        int64_t count;
         if (sysroot_number(root, &count, "sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpu) ==
-                0 &&
-            count > events.package)
-            events.package = count;
+            0)
+            events.package = (events.package < 0 ? 0 : events.package) + count;
     }
     return events;
 }
@@ -121,7 +167,8 @@ void heat_read(struct heat *heat, const struct sysroot *root, const struct cpus 
     read_zones(heat, root);
     read_hwmon(heat, root);
     heat->cpu = find_cpu_sensor(heat);
-    heat->events = heat_events_now(root, cpus);
+    struct cpus packages = heat_packages(root, cpus);
+    heat->events = heat_events_now(root, cpus, &packages);
     if (heat->n == 0)
         reasons_add(reasons, "heat.sensors", "no thermal zone and no hwmon temperature can be read%s",
                     sysroot_exists(root, "sys/class/thermal") ? ", as is usual in virtual machines" : "");

@@ -22,12 +22,12 @@ struct heat_sensor {
 /* Events since boot; what is not counted by the kernel is -1. */
 struct heat_events {
     int64_t core;    /* core_throttle_count, summed over the CPUs (threads of a core count alike) */
-    int64_t package; /* package_throttle_count, largest of the CPUs */
+    int64_t package; /* package_throttle_count, summed over the packages (all CPUs of one count alike) */
 };
 
 struct heat {
     int n;
-    int left_out; /* sensors past the capacity */
+    int left_out; /* sensors past the capacity; those of processors are kept before others */
     struct heat_sensor sensor[HEAT_SENSORS_MAX];
     int cpu; /* index of the sensor that stands for the processor, -1: none */
     struct heat_events events;
@@ -35,7 +35,11 @@ struct heat {
 
 void heat_read(struct heat *heat, const struct sysroot *root, const struct cpus *cpus, struct reasons *reasons);
 
-struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus);
+/* One of the CPUs of each package. */
+struct cpus heat_packages(const struct sysroot *root, const struct cpus *cpus);
+
+/* packages: of heat_packages(). */
+struct heat_events heat_events_now(const struct sysroot *root, const struct cpus *cpus, const struct cpus *packages);
 
 /* The file of a sensor below the root. Returns path. */
 const char *heat_sensor_path(const struct heat_sensor *sensor, char *path, size_t size);

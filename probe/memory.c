@@ -84,7 +84,7 @@ void memory_read(struct memory *memory, const struct sysroot *root, const struct
         if (sysroot_init(&here, NULL, NULL) == 0)
             lower(memory, read_meminfo(&here).available_bytes, "memory available now", "on this machine");
     }
-    lower(memory, cgroup->memory_bytes, "control group limit", cgroup->memory_source);
+    lower(memory, cgroup->memory_left_bytes, "control group limit, less what it has taken", cgroup->memory_left_source);
     lower_by_process_limits(memory);
 
     if (isnan(memory->total_bytes))

@@ -1,7 +1,7 @@
 /*
  * probe/memory.h - how much memory there is, and how much a run may take before something kills it.
  *
- * The limit is the lowest of: memory available now, every control group's limit, and this process's
+ * The limit is the lowest of: memory available now, what is left of every control group's limit, and this process's
  * address-space and data limits (less what they already count). Under a foreign root the first two come from
  * there, and what is available on this machine binds as well, since that is where a run would happen.
  */

@@ -194,7 +194,8 @@ struct throttle_count probe_throttled_now(const struct probe *probe)
 
 struct heat_events probe_heat_events_now(const struct probe *probe)
 {
-    return heat_events_now(&probe->root, &probe->affinity.usable);
+    struct cpus packages = heat_packages(&probe->root, &probe->affinity.usable);
+    return heat_events_now(&probe->root, &probe->affinity.usable, &packages);
 }
 
 /* First line of proc/stat: cpu user nice system idle iowait irq softirq steal ..., in clock ticks. */

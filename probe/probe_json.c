@@ -205,6 +205,7 @@ static void put_heat(const struct section *document, const struct heat *heat)
         put(&s, "cpu_sensor", text(cpu->label));
     put(&s, "core_throttle_count", whole(heat->events.core));
     put(&s, "package_throttle_count", whole(heat->events.package));
+    put(&s, "sensors_left_out", whole(heat->left_out));
     json_t *sensors = heat->n ? json_array() : NULL;
     for (int i = 0; i < heat->n; i++) {
         json_t *one = json_object();

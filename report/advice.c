@@ -128,7 +128,7 @@ static void straggler(struct advice *a, const json_t *d, const struct outlook *o
            others = table_num(s, "others_s", NULL);
     char name[96];
     (void)o;
-    if (!(rank >= 0) || !(own > others))
+    if (!(rank >= 0 && rank < (double)json_array_size(nodes)) || !(own > others))
         return;
     const json_t *node = json_array_get(nodes, (size_t)rank);
     struct advice_item *item = add(a, "Give the slowest node less to do");

@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Length of the character at s, by its first byte; its bytes are there, for the text is valid. */
+/* Length of the character at s, by its first byte. What is no character is one byte. */
 static size_t length_of(const unsigned char *s)
 {
-    size_t n = *s < 0x80 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+    size_t n = *s < 0xc2 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 1;
     for (size_t i = 1; i < n; i++)
-        if (!s[i])
-            return i;
+        if ((s[i] & 0xc0) != 0x80)
+            return 1;
     return n;
 }
 
@@ -30,13 +30,30 @@ static bool acts(unsigned long c)
            (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
+static bool is_inert(const unsigned char *s, size_t n)
+{
+    return !(n == 1 && *s >= 0x80) && !acts(code_of(s, n));
+}
+
+void clean_put(FILE *f, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)(text ? text : "");
+    for (size_t n; *s; s += n) {
+        n = length_of(s);
+        if (is_inert(s, n))
+            fwrite(s, 1, n, f);
+        else
+            fputc('?', f);
+    }
+}
+
 const char *clean_text(char *buf, size_t size, const char *text)
 {
     const unsigned char *s = (const unsigned char *)(text ? text : "");
     size_t used = 0;
     while (*s) {
         size_t n = length_of(s);
-        bool inert = !acts(code_of(s, n));
+        bool inert = is_inert(s, n);
         if (used + (inert ? n : 1) >= size)
             break;
         if (inert)

@@ -18,6 +18,9 @@ enum { CLEAN_MAX = 1024 };
  * character's boundary. Returns buf. */
 const char *clean_text(char *buf, size_t size, const char *text);
 
+/* The same on its way to a stream, without a limit. Bytes that are no UTF-8 become '?' too. */
+void clean_put(FILE *f, const char *text);
+
 void clean_html(FILE *f, const char *text);     /* content of an element or of a quoted attribute */
 void clean_csv(FILE *f, const char *text);      /* a quoted field that no spreadsheet takes for a formula */
 void clean_markdown(FILE *f, const char *text); /* a table's cell: nothing in it is markup */

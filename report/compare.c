@@ -11,6 +11,7 @@
 #include "base/ranksum.h"
 #include "base/resample.h"
 #include "base/stats.h"
+#include "report/clean.h"
 #include "report/digest.h"
 #include "report/table_parts.h"
 
@@ -23,9 +24,9 @@ static const double level = 0.95;
 /* The different texts of one side, "2" or "2 | 4"; to be freed. */
 static char *texts(const struct compare_side *side, const char *condition)
 {
-    char *text = NULL;
+    char *all = NULL, text[201];
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = open_memstream(&all, &size);
     if (!f)
         return NULL;
     for (size_t i = 0; i < side->n; i++) {
@@ -34,9 +35,9 @@ static char *texts(const struct compare_side *side, const char *condition)
         while (k < i && strcmp(mine, digest_condition(side->digests[k], condition)) != 0)
             k++;
         if (k == i)
-            fprintf(f, "%s%.200s", i ? " | " : "", mine);
+            fprintf(f, "%s%s", i ? " | " : "", clean_text(text, sizeof text, mine));
     }
-    return fclose(f) == 0 ? text : (free(text), NULL);
+    return fclose(f) == 0 ? all : (free(all), NULL);
 }
 
 json_t *compare_differences(const struct compare_side *a, const struct compare_side *b)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/clean.h"
 #include "report/fields.h"
 #include "report/table_parts.h"
 
@@ -111,8 +112,9 @@ static const json_t *at(const json_t *o, const char *path)
 /* A value in a few words; lists count their members, for which CPUs are used matters less than how many. */
 static void put(FILE *f, const json_t *value)
 {
+    char text[201]; /* cut between characters */
     if (json_is_string(value))
-        fprintf(f, "%.200s", json_string_value(value));
+        fputs(clean_text(text, sizeof text, json_string_value(value)), f);
     else if (json_is_integer(value))
         fprintf(f, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))

@@ -83,17 +83,32 @@ static void drop(struct series *s)
     *s = (struct series){0};
 }
 
-/* The medians of a metric on both sides of a step that another one has: their ratio, NaN if either side has none. */
-static double moved_with(const struct history *h, const json_t *group, const char *path, const struct shift *step)
+/* The medians of a metric before a step that another one has and on the last level, which begins at `last`: their ratio, NaN if either
+ * has none. */
+static double moved_with(const struct history *h, const json_t *group, const char *path, const struct shift *step,
+                         int last)
 {
     struct series s;
     double ratio = NAN;
     if (!take(&s, h, group, path) && s.n == (int)json_array_size(group) && step->at > 0) {
         double before = stats_median(s.x + step->from, (size_t)(step->at - step->from)); /* sorts what is ours */
-        ratio = stats_median(s.x + step->at, (size_t)(s.n - step->at)) / before;
+        ratio = stats_median(s.x + last, (size_t)(s.n - last)) / before;
     }
     drop(&s);
     return ratio;
+}
+
+/* A regression that was mended in part is still one: what counts is the best level there was before. */
+static void look_further_back(struct shift *step, const struct digest_metric *m, double noise_floor)
+{
+    const struct shift_level *best = m->worse > 0 ? &step->lowest : &step->highest;
+    double worse = m->worse > 0 ? step->after / best->median : best->median / step->after,
+           better = m->worse > 0 ? step->before / step->after : step->after / step->before;
+    if (step->at == 0 || !(better > 1) || !(worse > 1 + noise_floor))
+        return;
+    step->before = best->median;
+    step->from = best->from;
+    step->at = best->to;
 }
 
 static const char *verdict(const struct digest_metric *m, const struct shift *step, int n, double floor_moved,
@@ -133,7 +148,9 @@ static json_t *judge_metric(const struct history *h, const json_t *group, const 
         *failed = true;
     } else if (s.n > 0) {
         bool seconds = digest_is_time(m) && s.n == (int)json_array_size(group);
-        double floor_moved = seconds ? moved_with(h, group, "floor.step_s", &step) : NAN;
+        int last = step.at;
+        look_further_back(&step, m, noise_floor);
+        double floor_moved = seconds ? moved_with(h, group, "floor.step_s", &step, last) : NAN;
         o = json_pack("{s:s, s:s, s:s, s:i}", "path", path, "name", digest_name(m), "unit", digest_unit(m), "n", s.n);
         json_object_set_new(o, "verdict", json_string(verdict(m, &step, s.n, floor_moved, noise_floor)));
         json_object_set_new(o, "before", step.at ? json_num(step.before) : json_null());

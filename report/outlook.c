@@ -58,7 +58,7 @@ static const char *fill_profile(struct basis *b, const json_t *d, bool *alone, s
     for (size_t i = first; i < total; i++)
         if (work_of(json_array_get(list, i), &t))
             b->profile.step[n++] = t;
-    double own = isfinite(batch / all) ? batch / all : 1 / world; /* rank 0's part of the tokens */
+    double own = isfinite(batch / all) ? batch * accum / all : 1 / world; /* rank 0's part of the tokens */
     b->profile.tokens = tokens * (world > 1 ? own : 1);
     b->profile.accum = (int)accum;
     b->profile.threads = threads >= 1 && threads < 1e6 ? (int)threads : 0;
@@ -372,7 +372,7 @@ static void copy_prediction(struct outlook *o, const json_t *d)
         o->even_tokens = table_num(inverse, "tokens_per_node", NULL);
     }
     for (int k = 0; k < o->n && o->pair == 0; k++)
-        if (o->node[k].x > 1) {
+        if (o->node[k].x > 1 && o->node[k].x < 1e6) {
             o->pair = (int)o->node[k].x;
             o->now = o->node[k].speedup.median;
         }
@@ -388,6 +388,15 @@ static void settle_on(struct outlook *o, const json_t *prediction)
     for (int i = 0; i < o->n; i++)
         if (fabs(o->node[i].x - nodes) < 0.5 && isfinite(table_num(prediction, "speedup", "median"))) {
             o->node[i].speedup = estimate_of(prediction, "speedup");
+            if (o->node[i].x == o->pair && o->now > 0) { /* what changes bring is told beside it */
+                double ratio = o->node[i].speedup.median / o->now;
+                for (int k = 0; k < o->changes; k++) {
+                    o->change[k].speedup.median *= ratio;
+                    o->change[k].speedup.lo *= ratio;
+                    o->change[k].speedup.hi *= ratio;
+                }
+                o->now = o->node[i].speedup.median;
+            }
             if (isfinite(table_num(prediction, "efficiency", "median")))
                 o->node[i].efficiency = estimate_of(prediction, "efficiency");
         }

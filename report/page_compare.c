@@ -75,7 +75,9 @@ static void verdict(FILE *f, const json_t *d)
         clean_html(f, side_name(d, 1));
         fprintf(f, " takes %.3f of one of ", table_num(d, "ratio", "median"));
         clean_html(f, side_name(d, 0));
-        fprintf(f, " (95 %%: %.3f .. %.3f).", table_num(d, "ratio", "lo"), table_num(d, "ratio", "hi"));
+        if (isfinite(table_num(d, "ratio", "lo")) && isfinite(table_num(d, "ratio", "hi")))
+            fprintf(f, " (95 %%: %.3f .. %.3f)", table_num(d, "ratio", "lo"), table_num(d, "ratio", "hi"));
+        fprintf(f, ".");
     }
     fprintf(f, "</p>\n");
     worth(f, d);
@@ -343,9 +345,9 @@ char *page_compare_render(const json_t *document, const char *version, struct er
     metrics_table(f, document);
     runs(f, document);
     page_foot(f, version,
-              "Figures of several runs are medians over them, of one run over blocks of its steps; p is of an exact "
-              "rank test "
-              "(Mann-Whitney). Every number carries the path under which it stands in the document.");
+              "Figures of several runs are medians over them, of one run over blocks of its steps; p is of a rank "
+              "test (Mann-Whitney), exact for up to fifty figures and by the normal law for more. Every number carries "
+              "the path under which it stands in the document.");
     if (fclose(f) == 0)
         return text;
     free(text);

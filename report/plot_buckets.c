@@ -11,7 +11,7 @@
 #include "report/plot_pen.h"
 #include "report/table_parts.h"
 
-enum { RANKS_SHOWN = 8, BUCKETS_SHOWN = 24 };
+enum { RANKS_SHOWN = 8, BUCKETS_SHOWN = 24, BUCKETS_LOOKED_AT = 10000 };
 
 static double ns_at(const json_t *columns, const char *key, size_t i)
 {
@@ -67,7 +67,9 @@ static size_t choose(const json_t *b, size_t index[BUCKETS_SHOWN])
 {
     size_t n = json_array_size(json_object_get(b, "bucket")), used = 0;
     double least = 0;
-    if (n > BUCKETS_SHOWN) { /* the smallest size of which there are not too many */
+    if (n > BUCKETS_LOOKED_AT) { /* no plan has so many: a damaged document */
+        least = INFINITY;
+    } else if (n > BUCKETS_SHOWN) { /* the smallest size of which there are not too many */
         for (size_t i = 0; i < n; i++) {
             double bytes = table_value(json_array_get(json_object_get(b, "bytes"), i));
             size_t larger = 0;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/clean.h"
+
 /* ---- the page ---- */
 
 bool table_open(struct table_page *p, const json_t *d, const struct table_style *style)
@@ -31,8 +33,7 @@ char *table_close(struct table_page *p)
 
 void table_put(struct table_page *p, const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)(text ? text : "?"); *c; c++)
-        fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, p->f);
+    clean_put(p->f, text ? text : "?");
 }
 
 void table_label(struct table_page *p, const char *text)

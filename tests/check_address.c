@@ -31,7 +31,6 @@ static void accept_one(const char *text, const char *host, int port, const char 
 /* ssh: and tcp: in front say how; what is in front of an @ is for ssh alone. */
 START_TEST(ways_to_a_peer)
 {
-    static struct peer_list list;
     struct err e;
     ck_assert_msg(peer_list_parse(&list, "laptopb,ssh:u.x@laptopc,tcp:laptopd:99,v@laptope", false, &e) == 0, "%s",
                   e.text);

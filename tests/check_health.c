@@ -124,6 +124,40 @@ START_TEST(energy_of_0_after_an_error)
 }
 END_TEST
 
+/* The second socket is counted although the first one has been hotter since boot. */
+START_TEST(heat_of_the_cooler_socket)
+{
+    an_intel_laptop();
+    tree_write("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+    tree_write("sys/devices/system/cpu/cpu1/topology/physical_package_id", "1\n");
+    tree_write("sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", "500\n");
+    tree_write("sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count", "20\n");
+    open_tree(tree_folder());
+    health_take(&health, 0);
+    tree_write("sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count", "80\n");
+    health_take(&health, SECOND);
+    ck_assert_double_eq(value(HEALTH_PACKAGE_EVENTS, 1), 60);
+}
+END_TEST
+
+/* Seventy drives come before the processor: its sensor is kept all the same. */
+START_TEST(the_processor_among_many_sensors)
+{
+    an_intel_laptop();
+    tree_write("sys/class/hwmon/hwmon0/name", "nvme\n");
+    for (int i = 1; i <= 70; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "sys/class/hwmon/hwmon0/temp%d_input", i);
+        tree_write(path, "40000\n");
+    }
+    open_tree(tree_folder());
+    ck_assert_int_eq(probe.heat.n, HEAT_SENSORS_MAX);
+    ck_assert_int_eq(probe.heat.left_out, 71 - HEAT_SENSORS_MAX);
+    ck_assert_int_ge(probe.heat.cpu, 0);
+    ck_assert_str_eq(probe.heat.sensor[probe.heat.cpu].label, "coretemp Package id 0");
+}
+END_TEST
+
 START_TEST(throttle_counters_since_boot)
 {
     an_intel_laptop();
@@ -354,6 +388,8 @@ int main(void)
     tcase_add_test(c, energy_across_a_wrap);
     tcase_add_test(c, energy_across_a_wrap_of_unknown_range);
     tcase_add_test(c, energy_of_0_after_an_error);
+    tcase_add_test(c, heat_of_the_cooler_socket);
+    tcase_add_test(c, the_processor_among_many_sensors);
     tcase_add_test(c, throttle_counters_since_boot);
     tcase_add_test(c, values_of_an_intel_laptop);
     tcase_add_test(c, values_of_an_amd_desktop);

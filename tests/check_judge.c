@@ -104,7 +104,7 @@ START_TEST(heat_that_the_kernel_counts)
         health.row[i].events.core = 103;
     judge();
     is_marked(MARK_THROTTLED, 10, 11);
-    is_graded('C', "heat (3 times; 2 of 40");
+    is_graded('C', "heat (3 times; during 2 of 40");
     for (int i = 7; i < ROWS; i++)
         health.row[i].events.package = 101; /* and again between 12 and 14 s */
     judge();
@@ -140,9 +140,47 @@ START_TEST(a_quota_that_holds_back)
     is_marked(MARK_THROTTLED, 28, 29); /* between 28 and 30 s */
     is_graded('C', "quota held it back in 2 periods");
     for (int i = 15; i < ROWS; i++)
-        health.row[i].quota.seconds = 5.5; /* 0.5 of 40 s */
+        health.row[i].quota.seconds = 6; /* of two threads: half a second each of 40 */
     judge();
     is_graded('D', "quota");
+}
+END_TEST
+
+/* One heat event somewhere does not make the quota's steps hot, and one period of the quota does not hide a clock that fell. */
+START_TEST(each_cause_has_its_own_steps)
+{
+    fill(STEPS);
+    for (int i = 0; i < ROWS; i++)
+        health.row[i].quota = (struct throttle_count){true, 10 + (uint64_t)i, 5};
+    health.row[ROWS - 1].events.core = 101; /* after the last step began */
+    judge();
+    is_marked(MARK_THROTTLED, 0, STEPS - 1);
+    ck_assert_int_le(j.hot, 2);
+    is_graded('C', NULL);
+    fill(STEPS);
+    for (int i = 10; i < ROWS; i++)
+        health.row[i].clock_hz = 2.4e9;
+    for (int i = 30; i < 34; i++)
+        samples[i].step_s = 0.95;
+    for (int i = 2; i < ROWS; i++)
+        health.row[i].quota = (struct throttle_count){true, 1, 0};
+    for (int i = 0; i < 2; i++)
+        health.row[i].quota = (struct throttle_count){true, 0, 0};
+    judge();
+    ck_assert_int_eq(j.slow_clock, 4);
+    is_graded('D', "the clock fell while 4 of 40");
+}
+END_TEST
+
+/* The last fifth is slower than the second half's median: no window there has it, so it was not steady. */
+START_TEST(a_slow_tail)
+{
+    fill(STEPS);
+    for (int i = STEPS - 8; i < STEPS; i++)
+        samples[i].step_s = 1.2;
+    judge();
+    ck_assert_int_eq(j.steady_from, -1);
+    ck_assert_ptr_nonnull(strstr(j.unsteady_why, "still changed"));
 }
 END_TEST
 
@@ -305,6 +343,8 @@ int main(void)
     tcase_add_test(c, heat_that_the_kernel_counts);
     tcase_add_test(c, heat_that_only_the_clock_shows);
     tcase_add_test(c, a_quota_that_holds_back);
+    tcase_add_test(c, each_cause_has_its_own_steps);
+    tcase_add_test(c, a_slow_tail);
     tcase_add_test(c, a_step_that_stood_still);
     tcase_add_test(c, a_step_longer_than_its_neighbours);
     tcase_add_test(c, drift_is_no_noise);

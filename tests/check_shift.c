@@ -111,6 +111,26 @@ START_TEST(recovered)
 }
 END_TEST
 
+/* Up and half way back: the lowest level there was is still known, with its figures. */
+START_TEST(partly_recovered)
+{
+    struct rng rng;
+    double x[60];
+    struct shift s;
+    rng_init(&rng, 4, 0);
+    for (int i = 0; i < 60; i++)
+        x[i] = figure(&rng, 1, 0) * (i < 20 ? 1 : i < 40 ? 1.5 : 1.4);
+    ck_assert_int_eq(shift_last(&s, x, 60, floor_share), 0);
+    ck_assert_int_eq(s.at, 40);
+    ck_assert_double_eq_tol(s.lowest.median, 100, 2);
+    ck_assert_int_eq(s.lowest.from, 0);
+    ck_assert_int_eq(s.lowest.to, 20);
+    ck_assert_double_eq_tol(s.highest.median, 150, 3);
+    ck_assert_int_eq(s.highest.from, 20);
+    ck_assert_int_eq(s.highest.to, 40);
+}
+END_TEST
+
 /* Constant figures, few figures, a step below the floor. Of a long series the last SHIFT_MAX count. */
 START_TEST(edges)
 {
@@ -148,6 +168,7 @@ int main(void)
     tcase_add_test(t, real_steps);
     tcase_add_test(t, one_wild_run);
     tcase_add_test(t, recovered);
+    tcase_add_test(t, partly_recovered);
     tcase_add_test(t, edges);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

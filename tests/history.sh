@@ -69,6 +69,14 @@ cp -r r aborted
 saved aborted 6 0.3 floor=0.09 status=interrupted
 try aborted --check --json
 is 'nor are runs that did not end' "$status $(at left_out)" '0 6'
+cp -r slower mended
+saved mended 12 0.112 floor=0.09 label=v3
+try mended --check --json
+is 'what is mended in part is still a regression' "$status $(at groups 0 metrics 0 verdict) $(at groups 0 metrics 0 since label)" \
+    '1 regression v2'
+saved mended 12 0.100 floor=0.09 label=v4
+try mended --check --json
+is 'until it is mended' "$status $(at groups 0 metrics 0 verdict)" '0 improvement'
 cp -r r faster
 saved faster 6 0.08 floor=0.09
 try faster --check --json

@@ -30,12 +30,12 @@ check_PROGRAMS += tests/trace_look
 check_PROGRAMS += tests/proxy tests/knock
 if HAVE_CHECK
 CHECK_TESTS += tests/check_store tests/check_options tests/check_record
-tests_check_options_SOURCES = tests/check_options.c cli/options.c cli/compute.c
-tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/judge_node.c cli/judge_steps.c cli/record_arithmetic.c cli/record_health.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c cli/output.c cli/options.c cli/compute.c cli/progress.c
+tests_check_options_SOURCES = tests/check_options.c cli/options.c cli/option_rows.c cli/compute.c
+tests_check_record_SOURCES = tests/check_record.c cli/record.c cli/judge_node.c cli/judge_steps.c cli/record_arithmetic.c cli/record_health.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c cli/output.c cli/options.c cli/option_rows.c cli/compute.c cli/progress.c
 CHECK_TESTS += tests/check_work_train
-tests_check_work_train_SOURCES = tests/check_work_train.c cli/work_train.c cli/record.c cli/judge_node.c cli/judge_steps.c cli/record_arithmetic.c cli/record_health.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c cli/output.c cli/options.c cli/compute.c cli/progress.c
+tests_check_work_train_SOURCES = tests/check_work_train.c cli/work_train.c cli/record.c cli/judge_node.c cli/judge_steps.c cli/record_arithmetic.c cli/record_health.c cli/record_ranks.c cli/record_steps.c cli/record_timeline.c cli/output.c cli/options.c cli/option_rows.c cli/compute.c cli/progress.c
 CHECK_TESTS += tests/check_demo
-tests_check_demo_SOURCES = tests/check_demo.c cli/demo_show.c cli/live.c cli/output.c cli/options.c cli/compute.c cli/progress.c
+tests_check_demo_SOURCES = tests/check_demo.c cli/demo_show.c cli/live.c cli/output.c cli/options.c cli/option_rows.c cli/compute.c cli/progress.c
 CHECK_TESTS += tests/check_base tests/check_units
 CHECK_TESTS += tests/check_ranksum tests/check_shift tests/check_compare
 CHECK_TESTS += tests/check_blas_choice tests/check_blas_child
@@ -78,7 +78,7 @@ tests_check_ring_faults_SOURCES = tests/check_ring_faults.c tests/ring_kit.c tes
 CHECK_TESTS += tests/check_throttle
 CHECK_TESTS += tests/check_link tests/check_record_link
 tests_check_record_link_SOURCES = tests/check_record_link.c tests/tree.c tests/tree.h cli/record_link.c cli/link_end.c cli/output.c \
-	cli/options.c cli/compute.c
+	cli/options.c cli/option_rows.c cli/compute.c
 tests_check_link_SOURCES = tests/check_link.c tests/ring_kit.c tests/ring_kit.h
 CHECK_TESTS += tests/check_address tests/check_keys tests/check_session tests/check_tls
 tests_check_keys_SOURCES = tests/check_keys.c tests/scratch.c tests/scratch.h
