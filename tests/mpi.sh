@@ -128,7 +128,7 @@ stop()
 {
     rm -f results/*
     # shellcheck disable=SC2086
-    timeout -k 5 300 mpirun --allow-run-as-root --oversubscribe -n 2 "$DDPBENCH" $train --steps 9999 >out 2>err &
+    timeout -k 5 300 mpirun --allow-run-as-root --oversubscribe -n 2 "$DDPBENCH" $train --steps 999999 >out 2>err &
     mpirun=$!
     # two lines are the plan; then there are steps to interrupt
     until_holds grep -q '^plan:' err

@@ -35,7 +35,7 @@ holds 'the rate is the one that was measured' awk -v x="$("$json_at" doc predict
     -v y="$("$json_at" link.json link.rate_bytes_per_s)" 'BEGIN { d = x / y - 1; exit !(d < 1e-9 && d > -1e-9) }'
 holds 'with a step' awk -v x="$("$json_at" doc prediction.step_s.median)" 'BEGIN { exit !(x > 0) }'
 loss=$("$json_at" doc loss.last)
-measured=$("$json_at" doc summary.step_s.median)
+measured=$("$json_at" doc summary.period_s.median)
 predicted=$("$json_at" doc prediction.step_s.median)
 status=0
 "$DDPBENCH" predict --score --results-dir saved --json >score 2>err || status=$?
