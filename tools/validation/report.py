@@ -247,10 +247,11 @@ def without_run(rows, runs):
 def accuracy_text(rows, runs):
     counted = [r for r in runs if r["counts"]]
     scored = [r for r in counted if predicted_as_run(r)]
+    rounds = len({r["round"] for r in runs})
     versions = sorted({r["measured"].get("version", "?") for r in counted if r["engine"] == "bench"})
     out = ["# How right predictions were", "",
-           f"Written by `tools/validate` from {len(runs)} runs of {len({r['cell'] for r in runs})} cells in up to "
-           f"{len({r['round'] for r in runs})} rounds (`results/validation/runs.jsonl`; {len(runs) - len(counted)} of them were replaced by a "
+           f"Written by `tools/validate` from {len(runs)} runs of {len({r['cell'] for r in runs})} cells in "
+           f"{rounds} round{'' if rounds == 1 else 's'} (`results/validation/runs.jsonl`; {len(runs) - len(counted)} of them were replaced by a "
            f"repetition). Measured on: {machine_lines(rows)}. ddpbench {', '.join(versions) or '-'}.", "",
            "Every run was predicted before it began, from profiles of both nodes alone (both at work at once) and a measured link; "
            "no distributed training run went into any number of the model, so every level of every factor below is held out. "
