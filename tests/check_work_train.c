@@ -176,6 +176,7 @@ static const struct {
     enum err_code code;
     const char *says;
 } refused[] = {
+    {"compute", "\"replay:/etc/passwd\"", ERR_PROTOCOL, "names a file"}, /* not even whether it is there */
     {"model", "\"gpt5\"", ERR_USAGE, "gpt5"},
     {"model", "\"--data=/etc/passwd\"", ERR_USAGE, "--data=/etc/passwd"},
     {"model", "\"\"", ERR_USAGE, "--model"},
