@@ -44,7 +44,7 @@ bool address_is_private(const struct address *a)
 }
 
 /* Global IPv6 addresses of one cable are no private ones, but share a prefix with an address of an interface here. */
-bool address_is_on_link(const struct address *a)
+static bool is_on_link(const struct address *a)
 {
     const unsigned char *six = bytes6(a);
     struct ifaddrs *list;
@@ -62,6 +62,11 @@ bool address_is_on_link(const struct address *a)
     }
     freeifaddrs(list);
     return found;
+}
+
+bool address_is_local(const struct address *a)
+{
+    return address_is_private(a) || is_on_link(a);
 }
 
 /* What cannot be one machine: no address at all (0/8, ::; connecting to it reaches this host), a group, everybody. */

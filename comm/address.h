@@ -47,8 +47,8 @@ void address_text(const struct address *a, char out[static ADDRESS_TEXT_BYTES]);
 /* Loopback, link-local, or from the ranges that are not routed on the internet (RFC 1918, RFC 4193). */
 bool address_is_private(const struct address *a);
 
-/* In the network of one of this host's interfaces, by its prefix; IPv6 only. */
-bool address_is_on_link(const struct address *a);
+/* Private, or IPv6 in the network of one of this host's interfaces. */
+bool address_is_local(const struct address *a);
 
 bool address_is_loopback(const struct address *a);
 

@@ -304,7 +304,7 @@ static void welcome(struct serve *s)
         int fd = accept4(s->listen_fd, (struct sockaddr *)&from.sa, &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             return;
-        if (!s->options.any_source && !address_is_private(&from) && !address_is_on_link(&from)) {
+        if (!s->options.any_source && !address_is_local(&from)) {
             char address[ADDRESS_TEXT_BYTES];
             address_text(&from, address);
             close(fd);

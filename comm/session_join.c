@@ -121,8 +121,7 @@ static int read_join(struct session *s, struct neighbours *n, const json_t *join
     n->next_address.n = 1;
     if (!text || port < 1 || port > 65535 || address_parse(to, text, (int)port))
         return err_set(e, ERR_PROTOCOL, "an introduction without an address");
-    if (!address_is_private(to) && !address_is_on_link(to) && address_parse(&caller, j->address, 1) == 0 &&
-        address_is_private(&caller))
+    if (!address_is_local(to) && address_parse(&caller, j->address, 1) == 0 && address_is_private(&caller))
         return err_set(e, ERR_PROTOCOL, "%s introduces a neighbour outside the local networks", s->peers[0].name);
     return 0;
 }

@@ -13,16 +13,12 @@
 #include "predict/inverse.h"
 #include "predict/scenario.h"
 #include "predict/simulate.h"
+#include "tests/predict_kit.h"
 
 #define GPT2_BYTES 497759232.0
 #define GPT2_EMBEDDING_BYTES 154389504.0
 #define MBIT 125000.0
 #define RELATIVE 1e-9
-
-static void is_about(double x, double expected, double relative)
-{
-    ck_assert_msg(fabs(x - expected) <= relative * fabs(expected) + 1e-15, "%.12g is not %.12g", x, expected);
-}
 
 /* ---- closed forms ---- */
 
@@ -265,38 +261,6 @@ START_TEST(two_under_way_carry_the_same_bytes)
 END_TEST
 
 /* ---- scenarios ---- */
-
-struct rig {
-    struct profile own;
-    struct plan plan;
-    struct link_model link;
-    struct scenario s;
-};
-
-static void stated(struct rig *r, double step_s, double bytes, double bytes_per_s)
-{
-    struct err e = {0};
-    ck_assert(profile_init(&r->own, 1, &e) == 0 && plan_init_whole(&r->plan, bytes, &e) == 0);
-    r->own.step[0].backward_s = step_s;
-    r->own.tokens = 1;
-    link_model_state(&r->link, bytes_per_s, 0, COST_DUPLEX);
-    scenario_init(&r->s, &r->own, &r->plan, &r->link);
-    r->s.exact = true;
-}
-
-static void rig_fini(struct rig *r)
-{
-    profile_fini(&r->own);
-    plan_fini(&r->plan);
-}
-
-static struct outcome run(const struct scenario *s)
-{
-    struct outcome o;
-    struct err e = {0};
-    ck_assert_msg(scenario_run(s, &o, &e) == 0, "%s", e.text);
-    return o;
-}
 
 /* Step 4 s, GPT-2's bytes, two equal nodes, no overlap: 8 / (4 + t), break-even at bytes / 4 s. */
 START_TEST(a_second_node_makes_it_slower)

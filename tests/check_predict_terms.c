@@ -8,11 +8,7 @@
 #include "predict/explain.h"
 #include "predict/inverse.h"
 #include "predict/scenario.h"
-
-static void is_about(double x, double expected, double relative)
-{
-    ck_assert_msg(fabs(x - expected) <= relative * fabs(expected) + 1e-15, "%.12g is not %.12g", x, expected);
-}
+#include "tests/predict_kit.h"
 
 /* ---- computing and communication ---- */
 
@@ -63,39 +59,6 @@ START_TEST(another_rate_gets_half_of_a_core)
 END_TEST
 
 /* ---- scenarios ---- */
-
-struct rig {
-    struct profile own;
-    struct plan plan;
-    struct link_model link;
-    struct scenario s;
-};
-
-/* One exact step of step_s without an optimizer, everything in one bucket that is ready at the end. */
-static void stated(struct rig *r, double step_s, double bytes, double bytes_per_s)
-{
-    struct err e = {0};
-    ck_assert(profile_init(&r->own, 1, &e) == 0 && plan_init_whole(&r->plan, bytes, &e) == 0);
-    r->own.step[0].backward_s = step_s;
-    r->own.tokens = 1;
-    link_model_state(&r->link, bytes_per_s, 0, COST_DUPLEX);
-    scenario_init(&r->s, &r->own, &r->plan, &r->link);
-    r->s.exact = true;
-}
-
-static void rig_fini(struct rig *r)
-{
-    profile_fini(&r->own);
-    plan_fini(&r->plan);
-}
-
-static struct outcome run(const struct scenario *s)
-{
-    struct outcome o;
-    struct err e = {0};
-    ck_assert_msg(scenario_run(s, &o, &e) == 0, "%s", e.text);
-    return o;
-}
 
 /* Three nodes, batches of 10, 10 and 2 sequences; the third needs 0.51 s for a sequence, the others 0.1: all take about a second,
  * and none of them five. Tokens relative to the first one's; the fastest alone does 10 in a second. */

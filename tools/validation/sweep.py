@@ -125,11 +125,10 @@ class Sweep:
         link = self.take_link(cell, rate)
         self.rig.up(cell.nodes, rate, cell.congestion)
         attempt = self.rows.attempts(cell.name, number) + 1
-        predicted = measure.predict(self.rig, cell, profiles, link["path"])
-        shares = cell.shares
-        if shares == "suggested" and predicted["shares"]:
+        shares = "" if cell.shares == "suggested" else cell.shares
+        predicted = measure.predict(self.rig, cell, profiles, link["path"], shares)
+        if cell.shares == "suggested" and predicted["shares"]:
             shares = measure.whole_shares(predicted["shares"], cell.nodes * cell.batch)
-        if shares:
             predicted = measure.predict(self.rig, cell, profiles, link["path"], shares)
         key = {"cell": cell.name, "round": number, "attempt": attempt, "bracket": bracket}
         facts = {"engine": cell.engine, "model": cell.model, "tokens": cell.tokens, "rate": cell.rate, "shaper": rate,
