@@ -87,6 +87,18 @@ static int slower(const json_t *d)
     return verdict && strcmp(verdict, "slower") == 0 ? ERR_REGRESSION : ERR_OK;
 }
 
+/* An option that only runs yet to be made can have; NULL: none. */
+static const char *option_of_runs(char *const *options)
+{
+    static const char *const names[] = {"--model",    "--batch",    "--seq",       "--steps",   "--time",    "--warmup",
+                                        "--duration", "--schedule", "--bucket-mb", "--threads", "--encrypt", NULL};
+    for (; *options; options++)
+        for (int i = 0; names[i]; i++)
+            if (strncmp(*options, names[i], strlen(names[i])) == 0 && strchr("=", (*options)[strlen(names[i])]))
+                return names[i];
+    return NULL;
+}
+
 /* Saved runs, or runs made for it; the document holds what was found, also if it was refused. */
 static int answer(json_t *d, struct notes *notes, const char *const *words, int n, const struct options *o,
                   char *const *options, struct err *e)
@@ -98,6 +110,11 @@ static int answer(json_t *d, struct notes *notes, const char *const *words, int 
             return err_set(e, ERR_USAGE, "compare --peers needs two network interfaces: --iface eth0,wlan0");
         return compare_live(d, o, options, e);
     }
+    if (option_of_runs(options))
+        return err_set(e, ERR_USAGE,
+                       "%s is for runs that are made here (--iface eth0,wlan0 --peers HOST): saved ones stay as "
+                       "they were",
+                       option_of_runs(options));
     if (n != 2)
         return err_set(e, ERR_USAGE, "compare takes two runs, or two lists or labels of runs: compare A B");
     return compare(d, notes, words, o, e);

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "model/spec.h"
+#include "report/export.h"
 
 static const char purpose[] = "completion for a shell, on standard output.\n\n"
                               "  completion bash    then:  source <(ddpbench completion bash)\n\n"
@@ -18,12 +19,12 @@ static const char purpose[] = "completion for a shell, on standard output.\n\n"
 
 /* Options whose value is one of a few words; the others are completed as files. */
 static const struct {
-    const char *option, *words;
+    const char *where, *words; /* a pattern of COMMAND/OPTION */
 } values[] = {
-    {"--schedule", "ddp split"},  {"--comm", "tcp gloo mpi null"},
-    {"--dtype", "fp32"},          {"--optimizer-per-bucket", "auto yes no"},
-    {"--compute", "real replay"}, {"--overlap", "buckets none"},
-    {"--plot", "term"},           {"--format", "csv json openmetrics github-action-benchmark bencher"},
+    {"*/--schedule", "ddp split"},  {"*/--comm", "tcp gloo mpi null"},
+    {"*/--dtype", "fp32"},          {"*/--optimizer-per-bucket", "auto yes no"},
+    {"*/--compute", "real replay"}, {"*/--overlap", "buckets none"},
+    {"*/--plot", "term"},           {"history/--format", "csv json openmetrics github-action-benchmark bencher"},
 };
 
 static void put_option(void *ctx, const char *name, bool takes_value)
@@ -45,13 +46,17 @@ static char *render(void)
                "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=run words=\n"
                "    COMPREPLY=()\n"
                "    [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} != -* ]] && command=${COMP_WORDS[1]}\n"
-               "    case $previous in\n"
-               "    --model) words='");
+               "    case $command/$previous in\n"
+               "    */--model) words='");
     for (int i = 0; model_names[i]; i++)
         fprintf(f, "%s%s", i ? " " : "", model_names[i]);
     fprintf(f, "' ;;\n");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        fprintf(f, "    %s) words='%s' ;;\n", values[i].option, values[i].words);
+        fprintf(f, "    %s) words='%s' ;;\n", values[i].where, values[i].words);
+    fprintf(f, "    report/--format) words='html");
+    for (const struct export_format *x = export_formats; x->name; x++)
+        fprintf(f, " %s", x->name);
+    fprintf(f, "' ;;\n");
     fprintf(f, "    esac\n"
                "    if [[ -n $words ]]; then\n"
                "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/suggest.h"
 #include "cli/demo.h"
+#include "cli/node.h"
 #include "cli/output.h"
 #include "comm/peer_list.h"
 #include "report/store.h"
@@ -63,7 +64,7 @@ static void catch_signals(void)
     sigdelset(&open_mask, SIGHUP);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    node_catch_hangup(&action);
 }
 
 const sigset_t *demo_wait_mask(void)

@@ -184,6 +184,11 @@ static int settle(const struct options *o, struct err *e)
         return err_set(e, ERR_USAGE, "--%s says what is printed: leave out --json", h->plot ? "plot" : "format");
     if (h->require_baseline && !h->check)
         return err_set(e, ERR_USAGE, "--require-baseline goes with --check");
+    if (h->last && (h->check || h->plot || h->format))
+        return err_set(e, ERR_USAGE, "--last shortens the list: leave out --%s",
+                       h->check  ? "check"
+                       : h->plot ? "plot"
+                                 : "format");
     if (h->metric && !h->plot)
         return err_set(e, ERR_USAGE, "--metric goes with --plot");
     return 0;

@@ -1,6 +1,6 @@
 /*
  * cli/cmd_info.c - what a model is, without running it: parameters counted the ways people count them,
- * gradient bytes, tensors, operations per token, memory for a batch.
+ * gradient bytes and the buckets they travel in, tensors, operations per token, memory for a batch.
  *
  * "124M" is ambiguous: a tied head may be counted twice, positions left out, the vocabulary padded. What travels
  * between nodes is the gradient of the unique parameters, so that is the number the others are shown beside.
@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "ddp/reduce.h"
 #include "model/net.h"
 #include "report/table.h"
 
@@ -94,6 +95,46 @@ static json_t *tensors_json(const struct layout *l)
     return list;
 }
 
+/* What completes it. */
+static const char *completed_by(const struct layout *l, const struct reduce_bucket *b)
+{
+    return b->last == REDUCE_HEAD_PART      ? "part of the head's gradient"
+           : b->last == REDUCE_TOUCHED_ROWS ? "embedding rows of the batch's tokens"
+                                            : l->tensor[b->last].name;
+}
+
+static json_t *buckets_json(json_t *root, const struct layout *l, const struct reduce *plan)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < plan->n; i++) {
+        const struct reduce_bucket *b = &plan->bucket[i];
+        json_t *o = json_object();
+        char path[64];
+        snprintf(path, sizeof path, "buckets[%d]", i);
+        json_known(root, o, path, "bytes",
+                   b->last == REDUCE_TOUCHED_ROWS ? NULL : json_integer((json_int_t)(b->count * sizeof(float))),
+                   "as many as the batches of all ranks touch");
+        json_object_set_new(o, "tensors", json_integer(b->tensors));
+        json_object_set_new(o, "completed_by", json_string(completed_by(l, b)));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static void put_buckets(FILE *f, const struct layout *l, const struct reduce *plan)
+{
+    fprintf(f, "\ngradient buckets: %d, in the order in which they are sent\n", plan->n);
+    for (int i = 0; i < plan->n; i++) {
+        const struct reduce_bucket *b = &plan->bucket[i];
+        char name[16];
+        snprintf(name, sizeof name, "  %d", i + 1);
+        if (b->last == REDUCE_TOUCHED_ROWS)
+            fprintf(f, "%-22s %13s  %s\n", name, "-", completed_by(l, b));
+        else
+            fprintf(f, "%-22s %13zu  with %s\n", name, b->count * sizeof(float), completed_by(l, b));
+    }
+}
+
 static json_t *memory_json(const struct net *net)
 {
     json_t *o = json_object(), *parts = json_array();
@@ -114,7 +155,7 @@ static void row(FILE *f, const char *label, size_t value, const char *remark)
         fprintf(f, "%-22s %13zu%s%s\n", label, value, *remark ? "  " : "", remark);
 }
 
-static char *table(const struct net *net, const struct counts *c)
+static char *table(const struct net *net, const struct counts *c, const struct reduce *plan)
 {
     char *text = NULL, b[48], remark[64];
     size_t size = 0;
@@ -142,6 +183,7 @@ static char *table(const struct net *net, const struct counts *c)
     for (int i = 0; i < net->memory.n; i++)
         fprintf(f, "  %-26s %12s\n", net->memory.item[i].name,
                 table_bytes(b, sizeof b, (double)net->memory.item[i].bytes));
+    put_buckets(f, &net->layout, plan);
     if (fclose(f) != 0) {
         free(text);
         return NULL;
@@ -155,16 +197,17 @@ static int usable_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static int show(const struct invocation *in, const struct net *net, const struct counts *c)
+static int show(const struct invocation *in, const struct net *net, const struct counts *c, const struct reduce *plan)
 {
     if (in->json) {
         json_t *root = output_document();
         add_model(root, net, c);
         json_object_set_new(root, "memory", memory_json(net));
+        json_object_set_new(root, "buckets", buckets_json(root, &net->layout, plan));
         json_object_set_new(root, "tensors", tensors_json(&net->layout));
         return output_json(in, root, ERR_OK);
     }
-    char *text = table(net, c);
+    char *text = table(net, c, plan);
     if (!text)
         return output_fail(in, &(struct err){ERR_MEMORY, "out of memory"});
     int code = output_text(in, text, ERR_OK);
@@ -175,6 +218,7 @@ static int show(const struct invocation *in, const struct net *net, const struct
 int cmd_info(const struct invocation *in)
 {
     static struct net net;
+    static struct reduce plan; /* too large for a stack */
     struct options o;
     struct model_spec spec;
     struct counts c;
@@ -182,12 +226,19 @@ int cmd_info(const struct invocation *in)
     if (options_parse(&o, OPTIONS_INFO, in->argc, in->argv, &e))
         return output_fail(in, &e);
     if (o.help || o.version)
-        return output_help(in, &o, OPTIONS_INFO, "What a model is: parameters, gradient bytes, operations, memory.\n");
+        return output_help(in, &o, OPTIONS_INFO,
+                           "What a model is: parameters, gradient bytes and buckets, operations, memory.\n");
     int B = o.run.batch, T = o.run.seq;
     if (model_spec_find(&spec, o.run.model, &e) || count(&c, &spec, &e) ||
         net_plan(&net, &spec, B ? B : spec.batch, T ? T : spec.seq, o.threads ? o.threads : usable_cpus(), &e))
         return output_fail(in, &e);
-    int code = show(in, &net, &c);
+    if (o.run.schedule == SCHEDULE_SPLIT && net.layout.wte < 0) {
+        net_fini(&net);
+        err_set(&e, ERR_USAGE, "schedule split parts a tied embedding, and %s has none", spec.name);
+        return output_fail(in, &e);
+    }
+    reduce_plan(&plan, &net.layout, o.run.schedule, o.run.bucket_mib);
+    int code = show(in, &net, &c, &plan);
     net_fini(&net);
     return code;
 }

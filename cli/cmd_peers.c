@@ -203,7 +203,10 @@ static const struct verb *parse(struct request *r, int *words, struct err *e)
     }
     if (!v->operand)
         return v;
-    if (in->argc < 3) {
+    bool help = in->argc > 2 && (strcmp(in->argv[2], "--help") == 0 || strcmp(in->argv[2], "-h") == 0);
+    if (help)
+        return v;
+    if (in->argc < 3 || in->argv[2][0] == '-') {
         err_set(e, ERR_USAGE, "peers %s needs %s", v->name, v->operand);
         return NULL;
     }

@@ -104,6 +104,9 @@ static bool visit(void *ctx, const char *path, const json_t *d)
     struct search *s = ctx;
     const json_t *model = json_object_get(d, "model");
     const char *name = json_string_value(json_object_get(model, "name"));
+    const char *compute = json_string_value(json_object_get(d, "compute"));
+    if (compute && strcmp(compute, "real") != 0)
+        return true; /* slept */
     if (!name || json_object_get(d, "kind") || json_integer_value(json_object_get(d, "world")) != 1 ||
         json_array_size(json_object_get(d, "samples")) == 0 || (s->model && strcmp(s->model, name) != 0))
         return true;
@@ -147,6 +150,13 @@ static int load_profile(struct predict_source *source, const char *path, struct 
     return result;
 }
 
+/* The option that asks for other buckets than the usual ones; NULL: none does. */
+static const char *plan_asked(const struct request *r)
+{
+    const struct run_options *o = &r->options.run;
+    return o->schedule != SCHEDULE_DDP ? "schedule" : o->bucket_mib > 0 ? "bucket-mb" : NULL;
+}
+
 /* No run was named and no step stated. */
 static int search_run(struct request *r, struct err *e)
 {
@@ -167,6 +177,8 @@ static int search_run(struct request *r, struct err *e)
                 "--step-s and --bytes",
                 r->folder);
     }
+    if (plan_asked(r))
+        return err_set(e, ERR_USAGE, "--%s: --bytes tells nothing of buckets; a run does", plan_asked(r));
     return predict_source_stated(&r->source, NAN, p->bytes, p->model, e);
 }
 
@@ -182,6 +194,16 @@ static int find_source(struct request *r, struct err *e)
         return err_set(
             e, ERR_USAGE,
             "--profile tells what a run, --step-s, --bytes, --model or --overlap would: give it without them");
+    if (r->run && strcmp(r->run, "last") != 0 && p->model)
+        return err_set(e, ERR_USAGE, "--model chooses among the runs, and %.100s names one: give one of the two",
+                       r->run);
+    if (p->profile && plan_asked(r))
+        return err_set(e, ERR_USAGE,
+                       "--%s: a profile has the buckets of its own job; record it again with pytorch_profile.py "
+                       "--bucket-mb",
+                       plan_asked(r));
+    if (p->step_s && plan_asked(r))
+        return err_set(e, ERR_USAGE, "--%s: --step-s tells nothing of buckets; a run does", plan_asked(r));
     if (p->profile)
         return load_profile(&r->source, p->profile, e);
     if (r->run && strcmp(r->run, "last") != 0)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -144,6 +145,8 @@ static int look_around(struct job *s, struct err *e)
         probe_share_threads(&s->probe, s->ranks.sharing, s->options.threads,
                             s->options.compute.replay ? &unheard : &s->notes); /* who sleeps needs no turn */
     o->threads = s->probe.threads;
+    double quota_cpus = s->probe.cgroup.quota_cpus / s->ranks.here;
+    o->quota_cpus = isfinite(quota_cpus) ? quota_cpus : 0;
     o->memory_limit_bytes = isfinite(s->probe.memory.limit_bytes) ? s->probe.memory.limit_bytes / s->ranks.here : 0;
     o->memory_limit_source = s->probe.memory.limit_source;
     if (s->ranks.here > 1) {
@@ -370,10 +373,16 @@ static int give_up(struct job *s)
     return output_fail(s->in, &s->err);
 }
 
-/* Under a launcher the error is everybody's; one of them tells it. */
-static int fail(const struct invocation *in, const struct err *e)
+/* Under a launcher the error is mostly everybody's, and rank 0 tells it: mpirun ends the others then. Who is still there
+ * after a while has an error of its own. */
+static int fail(const struct invocation *in, struct err *e)
 {
-    return launch_look().rank > 0 ? (int)e->code : output_fail(in, e);
+    int rank = launch_look().rank;
+    if (rank > 0) {
+        nanosleep(&(struct timespec){.tv_sec = 5}, NULL);
+        err_context(e, "rank %d", rank);
+    }
+    return output_fail(in, e);
 }
 
 /* mpirun -n 2 of a run that knows nothing of it is two runs that disturb each other. */

@@ -30,11 +30,19 @@ static bool in_path(const char *program)
     return false;
 }
 
+static void install(struct doctor_finding *f, const char *package)
+{
+    if (access("/etc/debian_version", F_OK) == 0)
+        doctor_remedy(f, "sudo apt-get install %s", package);
+    else
+        doctor_remedy(f, "install what has it; on Debian that is the package %s", package);
+}
+
 static void blas(struct doctor_finding *f, const struct blas_choice *c, const struct notes *notes, const char *failed)
 {
     if (failed) {
         doctor_say(f, DOCTOR_IMPOSSIBLE, "%.230s", failed);
-        doctor_remedy(f, "sudo apt-get install libopenblas0-openmp, and unset OPENBLAS_CORETYPE");
+        install(f, "libopenblas0-openmp, and unset OPENBLAS_CORETYPE");
     } else if (notes->n > 0) {
         doctor_say(f, DOCTOR_ATTENTION, "%.230s", notes->text[0]);
         if (c->origin == BLAS_USER)
@@ -52,7 +60,7 @@ static void program(struct doctor_finding *f, const char *name, const char *pack
         doctor_say(f, DOCTOR_FINE, "%s is there", name);
     } else {
         doctor_say(f, DOCTOR_ATTENTION, "%s is not in PATH: %s", name, loss);
-        doctor_remedy(f, "sudo apt-get install %s", package);
+        install(f, package);
     }
 }
 

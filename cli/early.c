@@ -34,8 +34,10 @@ __attribute__((no_sanitize("address", "undefined", "thread"))) static void check
     if (space.rlim_cur >= NEED_BYTES && data.rlim_cur >= NEED_BYTES)
         return;
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0)
+        if (strcmp(argv[i], "--json") == 0) {
             say(STDOUT_FILENO, "{\"schema_version\": 1, \"error\": {\"code\": 71, \"message\": \"" SENTENCE "\"}}\n");
+            break;
+        }
     say(STDERR_FILENO, "ddpbench: " SENTENCE "\n");
     _exit(ERR_MEMORY);
 }

@@ -91,8 +91,10 @@ static void reserve_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    static char line[BUFSIZ];
     reserve_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe or a size limit is a failed write with an exit code */
+    setvbuf(stderr, line, _IOLBF, sizeof line); /* a line is one write: those of other ranks do not get into it */
+    signal(SIGPIPE, SIG_IGN);                   /* a closed pipe or a size limit is a failed write with an exit code */
     signal(SIGXFSZ, SIG_IGN);
     int code;
     if (blas_choice_child(argc, argv, &code))

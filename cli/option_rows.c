@@ -139,9 +139,9 @@ const struct option_row option_rows[] = {
      "sequences per update over all ranks, in place of --batch"},
     {"shares", "A:B:..", TEXT, AT(run.shares), 0, 0, R, RANKS,
      "divide the global batch in these proportions (default: equally)"},
-    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R | T | C, RANKS,
+    {"bucket-mb", "X", REAL, AT(run.bucket_mib), 1e-6, 1e6, R | T | I | C, RANKS,
      "size of a gradient bucket in MiB, as PyTorch's bucket_cap_mb (default: 1 for the first, 25 for the others)"},
-    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T | C, RANKS,
+    {"schedule", "NAME", TEXT, AT(schedule), 0, 0, R | T | I | C, RANKS,
      "ddp (default): buckets as PyTorch sends them; split: the tied embedding early, its touched rows last"},
     {"optimizer-per-bucket", "WHEN", TEXT, AT(optimizer_per_bucket), 0, 0, R, RANKS,
      "yes: update a bucket's parameters while later ones travel; no: all at the end; auto (default): yes with split, "

@@ -58,7 +58,9 @@ void progress_show(void *progress, const struct run_progress *at)
 
 void progress_clear(struct progress *p)
 {
-    if (p->shown)
+    if (p->shown) {
         fputs("\r\033[K", stderr);
+        fflush(stderr); /* what comes next may be the result, on stdout */
+    }
     p->shown = false;
 }

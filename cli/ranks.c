@@ -20,6 +20,8 @@ int ranks_place(struct ranks *ranks, const struct options *o, struct err *e)
 {
     *ranks = (struct ranks){.world = o->run.world, .here = o->run.world, .sharing = o->run.world};
     if (o->backend->kind == BACKEND_LAUNCHED) {
+        if (!o->peers && peers_check(&ranks->peers, o, e)) /* MPI makes its connections itself */
+            return -1;
         if (launched_open(&ranks->launched, e))
             return -1;
         ranks->rank = ranks->launched.launch.rank;

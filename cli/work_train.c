@@ -65,7 +65,7 @@ static const struct member {
     {"compute", "compute", VALUE},
 };
 
-enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 128, DIGEST_DIGITS = 32 };
+enum { MEMBERS = sizeof members / sizeof *members, ARGUMENT_BYTES = 1024, DIGEST_DIGITS = 32 };
 
 static int count_buckets(const struct run *run)
 {
@@ -180,7 +180,7 @@ static void add(struct arguments *a, const char *option, const char *value)
 static void add_member(struct arguments *a, const struct member *m, const json_t *plan)
 {
     const json_t *value = json_object_get(plan, m->key);
-    char text[PEER_TEXT_BYTES];
+    char text[ARGUMENT_BYTES - 64]; /* shares of many ranks are long */
     if (m->kind == IF_TLS) {
         if (json_is_string(value) && strcmp(json_string_value(value), "tls") == 0)
             add(a, m->option, NULL);
@@ -251,6 +251,7 @@ static int judge(struct judging *j, const json_t *asked, const struct options *s
     o->world = (int)world;
     o->rank = 1;
     o->threads = j->probe.threads;
+    o->quota_cpus = isfinite(j->probe.cgroup.quota_cpus) ? j->probe.cgroup.quota_cpus : 0;
     o->memory_limit_bytes = isfinite(j->probe.memory.limit_bytes) ? j->probe.memory.limit_bytes : 0;
     o->memory_limit_source = j->probe.memory.limit_source;
     return run_plan(&j->run, o, &j->notes, e);

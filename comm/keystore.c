@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-enum { FILE_BYTES_MAX = 4096, HEX_NODE = 2 * GREETING_NODE_BYTES, HEX_KEY = 2 * CRYPTO_KEY_BYTES };
+enum { FILE_BYTES_MAX = 4096, MACHINE_BYTES = 80, HEX_NODE = 2 * GREETING_NODE_BYTES, HEX_KEY = 2 * CRYPTO_KEY_BYTES };
 
 static int cannot(const char *doing, const char *path, struct err *e)
 {
@@ -110,10 +110,33 @@ static int usual_folder(char *folder, size_t size, struct err *e)
     return 0;
 }
 
-/* This node's number, made at the first use. Two processes may make it at once: the first link wins. */
+int keystore_number(unsigned char node[static GREETING_NODE_BYTES], const char *machine, struct err *e)
+{
+    unsigned char digest[CRYPTO_KEY_BYTES];
+    struct crypto_piece pieces[] = {{node, GREETING_NODE_BYTES}, {machine, strlen(machine)}};
+    if (!*machine)
+        return 0;
+    if (crypto_digest(digest, pieces, 2, e))
+        return -1;
+    memcpy(node, digest, GREETING_NODE_BYTES);
+    return 0;
+}
+
+/* Its first line; "" for a machine without one, or one that is still to be set up. */
+static void machine_id(char line[static MACHINE_BYTES])
+{
+    FILE *f = fopen("/etc/machine-id", "re");
+    if (!f || !fgets(line, MACHINE_BYTES, f) || strcmp(line, "uninitialized\n") == 0)
+        *line = '\0';
+    if (f)
+        fclose(f);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+/* Made at the first use. Two processes may make it at once: the first link wins. */
 static int load_node(struct keystore *store, struct err *e)
 {
-    char path[PATH_MAX], text[FILE_BYTES_MAX + 1], made[PATH_MAX];
+    char path[PATH_MAX], text[FILE_BYTES_MAX + 1], made[PATH_MAX], machine[MACHINE_BYTES];
     struct err missing;
     snprintf(path, sizeof path, "%s/node", store->folder);
     if (read_file(path, text, &missing)) {
@@ -138,7 +161,8 @@ static int load_node(struct keystore *store, struct err *e)
     if (crypto_unhex(store->node, sizeof store->node, text))
         return err_set(e, ERR_DATA, "%.300s is damaged: it should hold %d hexadecimal digits; remove it", path,
                        HEX_NODE);
-    return 0;
+    machine_id(machine);
+    return keystore_number(store->node, machine, e);
 }
 
 int keystore_open(struct keystore *store, const char *folder, struct err *e)
@@ -218,7 +242,7 @@ static DIR *open_peers(const struct keystore *store, struct err *e)
     return folder;
 }
 
-static bool is_called(const struct keystore_peer *peer, const char *name)
+bool keystore_is_called(const struct keystore_peer *peer, const char *name)
 {
     for (int i = 0; i < peer->names_n; i++)
         if (strcasecmp(peer->names[i], name) == 0)
@@ -233,7 +257,7 @@ int keystore_find_name(const struct keystore *store, const char *name, struct ke
     int found = folder ? 0 : -1;
     while (found == 0 && next_node(folder, node)) {
         found = keystore_find(store, node, peer, e);
-        if (found == 1 && !is_called(peer, name))
+        if (found == 1 && !keystore_is_called(peer, name))
             found = 0;
     }
     if (folder)
@@ -247,7 +271,7 @@ void keystore_add_name(struct keystore_peer *peer, const char *name)
 {
     char clean[PEER_TEXT_BYTES];
     peer_text_clean(clean, sizeof clean, name);
-    if (!*clean || is_called(peer, clean))
+    if (!*clean || keystore_is_called(peer, clean))
         return;
     if (peer->names_n == KEYSTORE_NAMES_MAX) {
         memmove(peer->names[0], peer->names[1], sizeof peer->names - sizeof peer->names[0]);

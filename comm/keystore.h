@@ -3,7 +3,8 @@
  *
  * The folder is $XDG_STATE_HOME/ddpbench (~/.local/state for an unset or relative XDG_STATE_HOME), mode 0700:
  *
- *     node             this node's number, 32 hexadecimal digits, made at the first use
+ *     node             32 hexadecimal digits, made at the first use: with /etc/machine-id, should there be one, they
+ *                      make this node's number, so that nodes which share a home have one each
  *     peers/NUMBER     {"key": 64 digits, "names": [...], "since": date} of the node with that number, mode 0600
  *
  * Files are written beside, synced and renamed. A peer is found by its number, and by the names it was called here: a
@@ -39,10 +40,15 @@ struct keystore_peer {
 /* folder NULL: the usual one. Makes what is missing. ERR_CANNOT_CREATE, ERR_NOT_PAIRED if others may enter it. */
 int keystore_open(struct keystore *store, const char *folder, struct err *e);
 
+/* node becomes the number that a folder with this one gives on this machine; machine as in /etc/machine-id, "" for none. */
+int keystore_number(unsigned char node[static GREETING_NODE_BYTES], const char *machine, struct err *e);
+
 /* 1 found, 0 not there, -1 unreadable. */
 int keystore_find(const struct keystore *store, const unsigned char node[static GREETING_NODE_BYTES],
                   struct keystore_peer *peer, struct err *e);
 int keystore_find_name(const struct keystore *store, const char *name, struct keystore_peer *peer, struct err *e);
+
+bool keystore_is_called(const struct keystore_peer *peer, const char *name);
 
 /* Adds a name, dropping the oldest of too many. */
 void keystore_add_name(struct keystore_peer *peer, const char *name);

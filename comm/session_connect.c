@@ -124,7 +124,17 @@ static int choose_key(struct calling *c, struct callee *callee, struct err *e)
         callee->kind = SESSION_KEY_CODE;
         return code_key(callee->root, callee->code, callee->greeting.salt, e);
     }
-    int found = keystore_find_name(c->options->store, name, &named, e);
+    int found = keystore_find(c->options->store, callee->greeting.node, &callee->known, e);
+    if (found < 0)
+        return -1;
+    callee->kind = SESSION_KEY_STORED;
+    callee->has_root = found;
+    if (found)
+        memcpy(callee->root, callee->known.key, sizeof callee->root);
+    crypto_wipe(callee->known.key, sizeof callee->known.key);
+    if (found && keystore_is_called(&callee->known, name))
+        return 0; /* others may call themselves that too */
+    found = keystore_find_name(c->options->store, name, &named, e);
     crypto_wipe(named.key, sizeof named.key);
     if (found < 0)
         return -1;
@@ -133,14 +143,6 @@ static int choose_key(struct calling *c, struct callee *callee, struct err *e)
                        "%s answers as another node than the one that was paired under that name; if that is right, run "
                        "'peers forget %s' and pair again",
                        name, name);
-    found = keystore_find(c->options->store, callee->greeting.node, &callee->known, e);
-    if (found < 0)
-        return -1;
-    callee->kind = SESSION_KEY_STORED;
-    callee->has_root = found;
-    if (found)
-        memcpy(callee->root, callee->known.key, sizeof callee->root);
-    crypto_wipe(callee->known.key, sizeof callee->known.key);
     return 0;
 }
 

@@ -16,9 +16,6 @@
 /* A record may be longer than what it carries; and a message to renew the key may come before. */
 enum { RECORD_HEADER_BYTES = 5, BUFFER_BYTES = (STREAM_RECORDS_AT_ONCE + 1) * (STREAM_RECORD_BYTES + 256) };
 
-/* AES-GCM keeps its promise for about 2^24.5 full records under one key (RFC 8446, section 5.5). */
-#define RECORDS_PER_KEY (UINT64_C(1) << 23)
-
 static const char identity[] = "ddpbench 1 data";
 
 static int find_key(void *ctx, const char *name, unsigned char key[static CRYPTO_KEY_BYTES])
@@ -42,7 +39,7 @@ int stream_init(struct stream *stream, int fd, bool client, const char *peer,
         return err_set(e, ERR_MEMORY, "no memory for a sealed connection to %s", peer);
     if (tls_context_open(&stream->context, !client, e))
         return -1;
-    tls_context_keep_buffers(&stream->context);
+    tls_context_for_stream(&stream->context);
     if (client)
         return tls_connect_buffers(&stream->tls, &stream->context, &stream->in, &stream->out, peer, identity, key, e);
     return tls_accept_buffers(&stream->tls, &stream->context, &stream->in, &stream->out, peer, find_key, stream, e);
@@ -140,7 +137,7 @@ int stream_shake_hands(struct stream *stream, struct stream *other, uint64_t dea
 static int seal_record(struct stream *s, const void *data, size_t bytes, struct err *e)
 {
     size_t put;
-    if (++s->records % RECORDS_PER_KEY == 0 && tls_renew_key(&s->tls, e))
+    if (++s->records % STREAM_RECORDS_PER_KEY == 0 && tls_renew_key(&s->tls, e))
         return -1;
     enum tls_result r = tls_write(&s->tls, data, bytes, &put, e);
     if (r == TLS_OK && put == bytes)
@@ -217,16 +214,19 @@ static bool is_ready(const struct stream *s)
     return here >= RECORD_HEADER_BYTES && here >= RECORD_HEADER_BYTES + ((size_t)header[3] << 8 | header[4]);
 }
 
-/* Into one piece: bytes; fewer than its length if what arrived is used up or the peer has ended; -1. */
+/* Into one piece: bytes; fewer than its length if what arrived is used up or the peer has ended; -1. A record may carry no
+ * bytes but a new key. */
 static ssize_t open_some(struct stream *s, char *to, size_t bytes, struct err *e)
 {
     size_t done = 0;
     uint64_t from = clock_now_ns();
     enum tls_result r = TLS_OK;
-    while (r == TLS_OK && done < bytes && is_ready(s)) {
-        size_t got;
+    bool moved = true;
+    while (moved && done < bytes && is_ready(s)) {
+        size_t got, at = s->in.at;
         r = tls_read(&s->tls, to + done, bytes - done, &got, e);
         done += got;
+        moved = r == TLS_OK || (r == TLS_WANT_READ && s->in.at > at);
     }
     s->seal_ns += clock_now_ns() - from;
     if (r == TLS_END)

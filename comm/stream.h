@@ -24,6 +24,9 @@
 /* RFC 8446, section 5.2: at most so much in a record, and around it 5 bytes of header, 1 of type, 16 of proof. */
 enum { STREAM_RECORD_BYTES = 16384, STREAM_OVERHEAD_BYTES = 22, STREAM_RECORDS_AT_ONCE = 8 };
 
+/* AES-GCM keeps its promise for about 2^24.5 full records under one key (RFC 8446, section 5.5). */
+#define STREAM_RECORDS_PER_KEY (UINT64_C(1) << 23)
+
 /* errno of a failure that err explains: what came was not sealed by the peer. */
 #define STREAM_DAMAGED EBADMSG
 
@@ -35,7 +38,7 @@ struct stream {
     struct tls_buffer in, out;
     unsigned char *first; /* a record's worth, for header and payload together */
     size_t sealed;        /* of the bytes being sent so many are in out */
-    uint64_t records;     /* sealed with the present key */
+    uint64_t records;     /* sealed so far */
     uint64_t seal_ns;     /* in libssl, since the handshake */
     bool shaken;
 };

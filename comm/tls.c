@@ -79,9 +79,9 @@ int tls_context_open(struct tls_context *context, bool server, struct err *e)
     return 0;
 }
 
-void tls_context_keep_buffers(struct tls_context *context)
+void tls_context_for_stream(struct tls_context *context)
 {
-    SSL_CTX_clear_mode(context->ctx, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(context->ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
 }
 
 void tls_context_close(struct tls_context *context)

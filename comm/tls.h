@@ -70,8 +70,10 @@ struct tls {
 
 int tls_context_open(struct tls_context *context, bool server, struct err *e);
 
-/* Connections of this context keep their buffers while they are idle: for a few that are busy, instead of many that wait. */
-void tls_context_keep_buffers(struct tls_context *context);
+/* Connections of this context keep their buffers while they are idle: for a few that are busy, instead of many that wait. And
+ * tls_read ends with each record, TLS_WANT_READ after one without data, where it would have begun the next: whoever counts
+ * records knows where it stands. */
+void tls_context_for_stream(struct tls_context *context);
 void tls_context_close(struct tls_context *context); /* accepts a zeroed context */
 
 /* tls must stay where it is until tls_close: the library keeps its address. fd is closed if this fails. */

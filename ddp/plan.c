@@ -92,7 +92,8 @@ static int plan_data(struct run *run, struct notes *notes, struct err *e)
     if (o->data_tokens && !o->data) {
         if (data_describe(&run->data, &run->spec, o->data_tokens, o->data_vocabulary, o->seq, o->split, e))
             return -1;
-    } else if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed, e)) {
+    } else if (data_open(&run->data, o->data, &run->spec, o->seq, o->split, o->eval_batches > 0, o->seed,
+                         o->memory_limit_bytes, e)) {
         return -1;
     }
     if (o->data_tokens && (run->data.n != o->data_tokens || run->data.V != o->data_vocabulary))

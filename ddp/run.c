@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "ddp/feed.h"
 #include "ddp/plan.h"
 #include "ddp/step.h"
 #include "model/checkpoint.h"
+#include "model/kernels.h"
 
 enum {
     STEPS_MIN = 5,             /* by time: at least this many */
@@ -224,7 +224,7 @@ static int warm_up(struct run *run, struct step_worker *w, const struct reporter
         struct run_sample s;
         if (step_take(w, i, -1, &s, e))
             return err_context(e, "warm-up");
-        if (i == 0)
+        if (i == 0 && run->warmup_first_s == 0) /* nothing was computed before */
             run->warmup_first_s = s.step_s;
         if (conclude(run, i, &s, e))
             return -1;
@@ -295,7 +295,7 @@ static int baseline_before(struct run *run, struct step_worker *w, const struct 
     report(run, r, "baseline", 0, -1, 0, -1, NAN);
     if (step_peek(w, e))
         return -1;
-    step_alone(w);
+    run->warmup_first_s = step_alone(w).step_s;
     if (baseline(run, w, r, e))
         return -1;
     run->alone_before = run->alone_n;
@@ -435,11 +435,18 @@ static void validate(struct run *run, struct step_worker *w, const struct report
         run->eval_loss = sum / n;
 }
 
+/* VmHWM of this program; what getrusage tells survives exec, and is that of whoever started it. */
 static uint64_t peak_rss(void)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)usage.ru_maxrss * 1024;
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (uint64_t)kib * 1024;
 }
 
 /* The same parameters on all ranks, and the same data, or rank 0's for all. */
@@ -470,7 +477,7 @@ static int record_own(struct run *run, struct step_worker *w, struct err *e)
     size_t tensors = (size_t)run->net.layout.n;
     if (replay_init(p, REPLAY_STEPS_MAX, (int)tensors, e))
         return -1;
-    step_alone(w);
+    run->warmup_first_s = step_alone(w).step_s;
     uint64_t start = clock_now_ns();
     for (p->n = 0; p->n < REPLAY_STEPS_MAX; p->n++) {
         if (p->n >= RECORD_MIN && clock_seconds(start, clock_now_ns()) >= RECORD_TIME_S)
@@ -520,6 +527,9 @@ static int train(struct run *run, struct step_worker *w, struct feed *feed, cons
     if (o->rank == 0)
         validate(run, w, r);
     run->peak_rss_bytes = peak_rss();
+    if (o->save && !run->interrupted && !isfinite(run->net.k->sum_squares(run->net.param, run->net.layout.params)))
+        return err_set(e, ERR_WRONG_RESULT,
+                       "the last update made parameters infinite or not a number; they are not saved");
     if (o->save && !run->interrupted)
         return checkpoint_save(o->save, &run->spec, &run->net.layout, run->net.param, e);
     return 0;

@@ -54,6 +54,7 @@ struct run_options {
     double time_s;                 /* 60 unless told otherwise */
     int warmup;                    /* 2 unless told otherwise */
     int threads;                   /* resolved by the caller (probe's default or the user's); > 0 */
+    double quota_cpus;             /* what a control group lets this rank use, in CPUs; 0: no limit, or not known */
     uint64_t seed;                 /* 1 unless told otherwise */
     double lr;                     /* < 0: the model's own */
     double clip;                   /* 0: off */
@@ -158,7 +159,7 @@ struct run {
     uint64_t planned_bytes;      /* net memory + batch buffers + samples + OpenBLAS's buffers, known before taking */
     int capacity, n;             /* timed samples */
     struct run_sample *sample;
-    double warmup_first_s;    /* first warm-up step, which pays for page faults and thread start */
+    double warmup_first_s;    /* the first step of all, which pays for page faults and thread start */
     double *layer_s;          /* [capacity][L + 2][3]: seconds by sample, layer + 1, phase kind */
     double *ready_s;          /* [capacity][tensors]: seconds from the step's start to gradient ready */
     struct timeline timeline; /* some of the timed steps, event by event */

@@ -78,11 +78,13 @@ static const void *micro_inputs(const struct step_worker *w, int k)
 
 /* ---- life ---- */
 
-/* More than 1024 CPUs do not fit in the set, and then there is one to spare. */
-static bool has_spare_cpu(int threads)
+/* More than 1024 CPUs do not fit in the set, and then there is one to spare. Of a quota a whole one has to be left. */
+static bool has_spare_cpu(const struct run_options *o)
 {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > threads;
+    if (o->quota_cpus > 0 && o->quota_cpus < o->threads + 1)
+        return false;
+    return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > o->threads;
 }
 
 static int open_reduction(struct step_worker *w, struct err *e)
@@ -95,7 +97,7 @@ static int open_reduction(struct step_worker *w, struct err *e)
         return err_set(e, ERR_MEMORY, "no memory for the plan of the buckets");
     if (o->roam)
         o->roam(o->roam_ctx, true); /* the communication thread inherits where it may run */
-    run->shares_processor = !has_spare_cpu(o->threads);
+    run->shares_processor = !has_spare_cpu(o);
     int result = team_open_gradients(o->team, e);
     if (result == 0)
         result = reduce_init(w->reduce, &run->net, o->team->gradients, &options, e);
@@ -125,7 +127,8 @@ int step_open(struct step_worker *w, struct run *run, struct err *e)
     rng_init(&w->rng, run->options.seed, 1000);
     if (run->options.team && open_reduction(w, e))
         return -1;
-    struct timeline_shape shape = {(int)plan_layers(&run->spec), run->options.accum, run->buckets};
+    struct timeline_shape shape = {(int)plan_layers(&run->spec), run->options.accum, run->buckets,
+                                   net_head_slices(&run->net)};
     return timeline_open(&run->timeline, &shape, e);
 }
 
@@ -349,6 +352,7 @@ static double forward_of(const struct step_worker *w)
 struct step_alone step_alone(struct step_worker *w)
 {
     struct run *run = w->run;
+    int stamps = run->stamps_per_step; /* of a step of training */
     struct optimizer_spec still = run->optimizer;
     struct step_alone alone = {.step_s = -1, .start_ns = clock_now_ns()};
     if (run->options.replay)
@@ -361,6 +365,7 @@ struct step_alone step_alone(struct step_worker *w)
     int result = all_micro_batches(w, NULL, NULL, 0, &loss, NULL);
     if (w->reduce)
         reduce_watch(w->reduce, false);
+    run->stamps_per_step = stamps;
     if (result)
         return alone;
     alone.backward_s = clock_seconds(alone.start_ns, clock_now_ns());
@@ -377,11 +382,14 @@ int step_record(struct step_worker *w, struct replay_step *segments, double *rea
 {
     struct run *run = w->run;
     struct optimizer_spec still = run->optimizer;
+    int stamps = run->stamps_per_step;
     still.lr = 0;
     float loss;
     memset(w->layer_s, 0, sizeof w->layer_s);
     uint64_t start = clock_now_ns();
-    if (all_micro_batches(w, NULL, NULL, 0, &loss, NULL))
+    int result = all_micro_batches(w, NULL, NULL, 0, &loss, NULL);
+    run->stamps_per_step = stamps;
+    if (result)
         return -1;
     uint64_t middle = clock_now_ns();
     if (run->options.clip > 0)

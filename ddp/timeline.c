@@ -20,8 +20,10 @@ static int smaller(int a, int b)
  * other and for the size of the result as well. */
 static void plan(struct timeline *t, const struct timeline_shape *s)
 {
-    t->layers_max = s->layers * (2 * smaller(s->accum, 2) + 1) + s->buckets; /* a bucket may end within a layer */
-    t->parts_max = 2 * smaller(s->accum, TIMELINE_MICRO_BATCHES) + 2 * s->buckets + 6;
+    t->layers_max =
+        2 * (s->layers + s->slices) * smaller(s->accum, 2) + s->layers + s->buckets; /* one may end within a layer */
+    t->passes_max = 2 * s->slices * smaller(s->accum, TIMELINE_MICRO_BATCHES) + 2;
+    t->parts_max = t->passes_max + 2 * s->buckets + 4;
     t->buckets_max = s->buckets ? s->buckets + 1 : 0;
     int numbers = t->layers_max * LAYER_NUMBERS + t->parts_max * PART_NUMBERS + t->buckets_max * BUCKET_NUMBERS;
     int steps = smaller(TIMELINE_NUMBERS / numbers, TIMELINE_STEPS_MAX);
@@ -78,16 +80,20 @@ void timeline_begin(struct timeline *t, int number, uint64_t start_ns)
     t->now->parts_n = t->now->layers_n = t->now->buckets_n = 0;
 }
 
-/* Up to an instant. A part of no length is none; one that has no room left lengthens the last. */
+/* Up to an instant. A part of no length is none; one that has no room left lengthens the last, which is of two kinds then. */
 static void add_part(struct timeline *t, enum timeline_kind kind, uint64_t end_ns)
 {
     struct timeline_step *s = t->now;
     if (end_ns <= t->at_ns)
         return;
-    if (s->parts_n < t->parts_max)
+    bool pass = kind == TIMELINE_FORWARD || kind == TIMELINE_BACKWARD;
+    if (s->parts_n < (pass ? t->passes_max : t->parts_max)) {
         s->part[s->parts_n++] = (struct timeline_part){kind, t->at_ns, end_ns};
-    else
-        s->part[s->parts_n - 1].end_ns = end_ns;
+    } else {
+        struct timeline_part *last = &s->part[s->parts_n - 1];
+        last->kind = last->kind == kind ? kind : TIMELINE_MIXED;
+        last->end_ns = end_ns;
+    }
     t->at_ns = end_ns;
 }
 

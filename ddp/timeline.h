@@ -34,7 +34,7 @@ enum { TIMELINE_MICRO_BATCHES = 32, TIMELINE_STEPS_MAX = 16, TIMELINE_NUMBERS = 
 
 enum timeline_kind { TIMELINE_FORWARD, TIMELINE_BACKWARD, TIMELINE_OPTIMIZER, TIMELINE_EXPOSED, TIMELINE_MIXED };
 
-struct timeline_part { /* MIXED: forward and backward of several micro-batches */
+struct timeline_part { /* MIXED: forward and backward of several micro-batches, or what has no room of its own */
     enum timeline_kind kind;
     uint64_t start_ns, end_ns;
 };
@@ -57,10 +57,12 @@ struct timeline_step {
 
 struct timeline_shape {
     int layers, accum, buckets; /* rows of a sample's layers; micro-batches; exchanges per step, 0 for one rank */
+    int slices;                 /* of the head (net_head_slices), in which forward and backward take turns */
 };
 
 struct timeline {
     int parts_max, layers_max, buckets_max;
+    int passes_max; /* of the parts: what forward and backward may have, for the others to have room */
     int ends, between_max, between, stride; /* steps kept at each end; room, steps and distance between them */
     int n;                                  /* steps that were ended */
     struct timeline_step *step;             /* [slots]: first, between, the ring of the last, and the one in progress */

@@ -15,8 +15,12 @@ enum { CHARACTERS_MAX = 1024, IDS_MAX = 65536 };
 /* A hundred times what language models are trained on: what is more is no count. */
 #define TOKENS_MAX (UINT64_C(1) << 50)
 
-int data_check_room(const char *path, uint64_t bytes, struct err *e)
+int data_check_room(const struct data *data, const char *path, uint64_t bytes, struct err *e)
 {
+    if (data->room_bytes > 0 && (double)bytes > data->room_bytes)
+        return err_set(e, ERR_MEMORY,
+                       "%s: reading it takes %" PRIu64 " bytes of memory, and %.0f are there for this rank", path,
+                       bytes, data->room_bytes);
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || page_bytes <= 0 || bytes / (uint64_t)page_bytes < (uint64_t)pages)
         return 0;
@@ -63,9 +67,9 @@ static int check_part(const struct data *data, const char *part, uint64_t n, int
 }
 
 int data_open(struct data *data, const char *path, const struct model_spec *spec, int T, double split, bool need_val,
-              uint64_t seed, struct err *e)
+              uint64_t seed, double room_bytes, struct err *e)
 {
-    *data = (struct data){0};
+    *data = (struct data){.room_bytes = room_bytes};
     if (spec->kind != MODEL_GPT)
         return err_set(e, ERR_USAGE, "%s trains on random numbers and takes no data", spec->name);
     if (!(split > 0 && split <= 1))

@@ -26,12 +26,13 @@ enum data_format { DATA_BUILTIN, DATA_TEXT, DATA_NANOGPT, DATA_LLMC };
 
 struct data {
     enum data_format format;
-    char path[512];   /* "" for the built-in text */
-    int V;            /* ids are 0 .. V-1; for text the number of distinct characters */
-    uint64_t n;       /* tokens */
-    uint16_t *token;  /* owned */
-    uint64_t train_n; /* tokens [0, train_n) train, [train_n, n) validate; n if there is no split */
-    uint32_t *symbol; /* characters (text, built-in with V = 65): code point of each id, V entries; else NULL */
+    char path[512];    /* "" for the built-in text */
+    int V;             /* ids are 0 .. V-1; for text the number of distinct characters */
+    uint64_t n;        /* tokens */
+    uint16_t *token;   /* owned */
+    double room_bytes; /* what reading may take; 0: all the memory of the machine */
+    uint64_t train_n;  /* tokens [0, train_n) train, [train_n, n) validate; n if there is no split */
+    uint32_t *symbol;  /* characters (text, built-in with V = 65): code point of each id, V entries; else NULL */
 };
 
 /* path NULL: built-in text of spec->V ids, a function of (V, seed) alone. A text file sets data->V, which the
@@ -39,10 +40,10 @@ struct data {
  * first (int)(split * n) tokens train, with split 1 all do. Missing or not permitted 66; directory, no regular
  * file, invalid UTF-8, more than 65,536 different characters, a size that disagrees with the format, id >= V,
  * a train part (or, if need_val, a validation part) without one window of T + 1 tokens: 65; changed or
- * unreadable meanwhile 74; more than the machine's memory 71; a model that is no GPT, or a split out of range:
+ * unreadable meanwhile 74; more memory than room_bytes (0: the machine's) 71; a model that is no GPT, or a split out of range:
  * 64. Sentences name the path, and the part by "train" or "val". On failure data is empty. */
 int data_open(struct data *data, const char *path, const struct model_spec *spec, int T, double split, bool need_val,
-              uint64_t seed, struct err *e);
+              uint64_t seed, double room_bytes, struct err *e);
 
 /* The shape of a source that another node has and this one does not: n tokens of V ids, token NULL, and nothing to validate
  * with. ERR_DATA for what data_open() would not give, and for a V that the model cannot have. */

@@ -22,9 +22,9 @@ int data_read_text(struct data *data, struct infile *in, struct err *e);
 /* V ids; V = 65 is text in the 65 characters of tiny Shakespeare. A function of (V, seed) alone. */
 int data_make_builtin(struct data *data, int V, uint64_t seed, struct err *e);
 
-/* Is this machine large enough for that? Overcommit would grant more than there is, and the kernel would end the
+/* Is there room for that, and is this machine large enough? Overcommit would grant more than there is, and the kernel would end the
  * process later without a word. ERR_MEMORY with the size. */
-int data_check_room(const char *path, uint64_t bytes, struct err *e);
+int data_check_room(const struct data *data, const char *path, uint64_t bytes, struct err *e);
 
 /* malloc; NULL: ERR_MEMORY with the size. bytes 0 gives a pointer too. */
 void *data_alloc(const char *path, uint64_t bytes, struct err *e);

@@ -110,7 +110,7 @@ static int parse(struct data *data, const char *path, const unsigned char *s, ui
 int data_read_text(struct data *data, struct infile *in, struct err *e)
 {
     uint64_t most = in->bytes > UINT64_MAX / 4 ? UINT64_MAX : 3 * in->bytes; /* the bytes and a token for each */
-    if (data_check_room(in->path, most, e))
+    if (data_check_room(data, in->path, most, e))
         return -1;
     unsigned char *s = data_alloc(in->path, in->bytes, e);
     int rc = -1;

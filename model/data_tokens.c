@@ -62,7 +62,7 @@ int data_read_tokens(struct data *data, struct infile *in, const struct model_sp
                            in->path, in->bytes);
         data->n = in->bytes / sizeof(uint16_t);
     }
-    if (data_check_room(in->path, in->bytes, e))
+    if (data_check_room(data, in->path, in->bytes, e))
         return -1;
     data->token = data_alloc(in->path, data->n * sizeof(uint16_t), e);
     if (!data->token || infile_read(in, data->token, data->n * sizeof(uint16_t), e) || infile_finish(in, e))

@@ -57,8 +57,9 @@ static double sampled_error(const float *a, const float *b, const float *c)
             size += fabs(term);
         }
         double relative = fabs(c[(size_t)i * RATE_N + j] - exact) / size;
-        if (!(relative <= worst)) /* also catches NaN */
-            worst = relative;
+        if (isnan(relative))
+            return NAN;
+        worst = fmax(worst, relative);
     }
     return worst;
 }

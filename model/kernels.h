@@ -23,6 +23,8 @@ struct adamw {
     float inv_sqrt_correction2; /* 1 / sqrt(1 - beta2^t) */
 };
 
+enum { SQUARE_LANES = 16 };
+
 struct kernels {
     const char *name;
 
@@ -72,8 +74,11 @@ struct kernels {
                   int C);
     void (*add)(float *y, const float *x, size_t n); /* y += x */
 
+    /* Of these, and of add, every set gives the same bits: ranks on different processors make the same update of the same
+     * gradient. No operation is fused. */
     void (*adamw)(float *p, const float *g, float *m, float *v, size_t n, const struct adamw *h);
     void (*sgd)(float *p, const float *g, size_t n, float lr, float shrink);
+    /* Squares, which are exact in double, go to SQUARE_LANES sums in turn; those are added in order. */
     double (*sum_squares)(const float *x, size_t n);
     void (*scale)(float *x, size_t n, float factor);
 };

@@ -222,10 +222,12 @@ static void sgd(float *p, const float *g, size_t n, float lr, float shrink)
 
 static double sum_squares(const float *x, size_t n)
 {
-    double sum = 0;
+    double lane[SQUARE_LANES] = {0}, total = 0;
     for (size_t j = 0; j < n; j++)
-        sum += (double)x[j] * x[j];
-    return sum;
+        lane[j % SQUARE_LANES] += (double)x[j] * x[j];
+    for (int k = 0; k < SQUARE_LANES; k++)
+        total += lane[k];
+    return total;
 }
 
 static void scale(float *x, size_t n, float factor)

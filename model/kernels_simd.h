@@ -360,12 +360,11 @@ static void adamw(float *p, const float *g, float *m, float *v, size_t n, const 
     FOR_ARRAY(j, n)
     {
         vf gj = LOADZ(g, j, n);
-        vf mj = vfma(b1, LOADZ(m, j, n), c1 * gj);
-        vf vj = vfma(b2, LOADZ(v, j, n), c2 * gj * gj);
+        vf mj = b1 * LOADZ(m, j, n) + c1 * gj;
+        vf vj = b2 * LOADZ(v, j, n) + c2 * gj * gj;
         STOREZ(m, j, n, mj);
         STOREZ(v, j, n, vj);
-        vf denominator = vfma(vsqrt(vj), correct, eps);
-        STOREZ(p, j, n, vfnma(step, mj / denominator, LOADZ(p, j, n) * shrink));
+        STOREZ(p, j, n, LOADZ(p, j, n) * shrink - step * mj / (vsqrt(vj) * correct + eps));
     }
 }
 
@@ -373,22 +372,28 @@ static void sgd(float *p, const float *g, size_t n, float lr, float shrink)
 {
     vf s = vset(shrink), l = vset(lr);
     FOR_ARRAY(j, n)
-    STOREZ(p, j, n, vfnma(l, LOADZ(g, j, n), LOADZ(p, j, n) * s));
+    STOREZ(p, j, n, LOADZ(p, j, n) * s - l * LOADZ(g, j, n));
 }
 
-/* Float vectors over blocks of 4096, blocks added in double. */
 static double sum_squares(const float *x, size_t n)
 {
-    double total = 0;
-    for (size_t start = 0; start < n; start += 4096) {
-        size_t end = start + 4096 < n ? start + 4096 : n;
-        vf sum = vset(0);
-        for (size_t j = start; j < end; j += W) {
-            vf a = LOADZ(x, j, end);
-            sum = vfma(a, a, sum);
+    enum { DOUBLES = W / 2, VECTORS = SQUARE_LANES / DOUBLES };
+    vd sum[VECTORS];
+    double lane[SQUARE_LANES], total = 0;
+    size_t j = 0;
+    for (int k = 0; k < VECTORS; k++)
+        sum[k] = vdzero();
+    for (; n - j >= SQUARE_LANES; j += SQUARE_LANES)
+        for (int k = 0; k < VECTORS; k++) {
+            vd a = vdload(x + j + k * DOUBLES);
+            sum[k] += a * a;
         }
-        total += vsum(sum);
-    }
+    for (int k = 0; k < VECTORS; k++)
+        vdstore(lane + k * DOUBLES, sum[k]);
+    for (; j < n; j++)
+        lane[j % SQUARE_LANES] += (double)x[j] * x[j];
+    for (int k = 0; k < SQUARE_LANES; k++)
+        total += lane[k];
     return total;
 }
 

@@ -128,6 +128,14 @@ float net_step(struct net *net, const void *inputs, const int32_t *targets, floa
     return mlp_step(net, inputs, scale, accumulate, true);
 }
 
+int net_head_slices(const struct net *net)
+{
+    if (net->spec.kind != MODEL_GPT)
+        return 1;
+    int rows = net->B * net->T, most = net->buffers->head_rows;
+    return (rows - 1) / most + 1;
+}
+
 float net_loss(struct net *net, const void *inputs, const int32_t *targets)
 {
     if (net->spec.kind == MODEL_GPT)
@@ -135,12 +143,15 @@ float net_loss(struct net *net, const void *inputs, const int32_t *targets)
     return mlp_step(net, inputs, 1, false, false);
 }
 
+/* In parts that depend on the layout only: every rank has the same norm of the same gradient, with however many threads. */
 static void share_sum_squares(struct net *net)
 {
-    enum { LINE = 8 };
-    size_t from, to;
-    ops_share_span(0, net->layout.params, &from, &to);
-    net->buffers->loss[omp_get_thread_num() * LINE] = net->k->sum_squares(net->grad + from, to - from);
+    size_t lines = (net->layout.params + SQUARE_LANES - 1) / SQUARE_LANES;
+    for (size_t i = (size_t)omp_get_thread_num(); i < NET_NORM_PARTS; i += (size_t)omp_get_num_threads()) {
+        size_t from = lines * i / NET_NORM_PARTS * SQUARE_LANES, to = lines * (i + 1) / NET_NORM_PARTS * SQUARE_LANES;
+        to = to < net->layout.params ? to : net->layout.params;
+        net->norm_part[i] = net->k->sum_squares(net->grad + from, to - from);
+    }
 }
 
 static void share_scale(struct net *net, float factor)
@@ -152,11 +163,10 @@ static void share_scale(struct net *net, float factor)
 
 double net_clip(struct net *net, float clip)
 {
-    enum { LINE = 8 };
     double sum = 0;
     ON_ALL_THREADS(net, share_sum_squares(net));
-    for (int t = 0; t < net->threads; t++)
-        sum += net->buffers->loss[t * LINE];
+    for (int i = 0; i < NET_NORM_PARTS; i++)
+        sum += net->norm_part[i];
     double norm = sqrt(sum);
     if (clip > 0 && norm + 1e-6 > clip)
         ON_ALL_THREADS(net, share_scale(net, (float)(clip / (norm + 1e-6))));

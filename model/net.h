@@ -33,7 +33,7 @@ struct phase {
     uint64_t start_ns, end_ns;
 };
 
-enum { PHASES_MAX = 1024 };
+enum { PHASES_MAX = 1024, NET_NORM_PARTS = 256 };
 
 /* What one update left behind: filled by net_step and net_update, reset by net_trace_reset. */
 struct net_trace {
@@ -79,6 +79,7 @@ struct net {
     const atomic_bool *abandon; /* once it is true net_step returns within a layer and leaves garbage; may be NULL */
     const struct net_stand_in *stand_in; /* NULL: the network itself */
     struct net_buffers *buffers;         /* activations, private to model/ */
+    double norm_part[NET_NORM_PARTS];    /* private to net_clip */
     int threads;
 };
 
@@ -102,11 +103,14 @@ static inline bool net_abandoned(const struct net *net)
     return net->abandon && atomic_load_explicit(net->abandon, memory_order_relaxed);
 }
 
+/* A GPT's head goes through its positions in so many slices, forward and backward of each in turn; 1 for an MLP. */
+int net_head_slices(const struct net *net);
+
 /* Forward only, for validation. */
 float net_loss(struct net *net, const void *inputs, const int32_t *targets);
 
 /* 2-norm of the whole gradient. If clip > 0 and the norm is larger, scales the gradient by
- * clip / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. */
+ * clip / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. The same bits with any number of threads and any kernels. */
 double net_clip(struct net *net, float clip);
 
 /* One optimizer update with bias correction for update number t = 1, 2, ... */

@@ -17,11 +17,11 @@ static int failed(const char *path, const char *what, int error, struct err *e)
     return err_set(e, disk ? ERR_IO : ERR_CANNOT_CREATE, "%s: cannot %s: %s", path, what, strerror(error));
 }
 
-/* The name to replace, with links resolved, and the permissions it shall have. */
+/* The name to replace, with links resolved, and the permissions that are to be kept; 0: there is no such file. */
 static int resolve(struct outfile *out, const char *path, mode_t *mode, struct err *e)
 {
     struct stat st;
-    *mode = 0666;
+    *mode = 0;
     if (stat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode))
             return err_set(e, ERR_CANNOT_CREATE, "%s: is there and is not a regular file", path);
@@ -57,15 +57,18 @@ static int create(struct outfile *out, mode_t mode, struct err *e)
     snprintf(out->temporary, room, "%s.tmp-%ld", out->path, (long)getpid());
     /* O_EXCL: never write through a link somebody put there. What a dead process of the same number left is removed. */
     enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC };
-    out->fd = open(out->temporary, FLAGS, mode);
+    out->fd = open(out->temporary, FLAGS, mode ? mode : 0666);
     if (out->fd < 0 && errno == EEXIST && unlink(out->temporary) == 0)
-        out->fd = open(out->temporary, FLAGS, mode);
+        out->fd = open(out->temporary, FLAGS, mode ? mode : 0666);
     if (out->fd < 0) {
         int error = errno;
         free(out->temporary); /* not ours to remove */
         out->temporary = NULL;
         return failed(out->path, "create a file beside it", error, e);
     }
+    if (mode && fchmod(out->fd, mode) && errno != EPERM &&
+        errno != EOPNOTSUPP) /* what the umask would take away, too */
+        return failed(out->path, "give a file beside it its permissions", errno, e);
     return 0;
 }
 

@@ -41,6 +41,11 @@ static inline vf vsign(vf x, vf s)
 static inline vf vscale2(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 /* lanes from keep up are replaced by zero */
 static inline vf vkeep(vf x, int keep) { return _mm512_maskz_mov_ps((__mmask16)((1u << keep) - 1), x); }
+/* half as many doubles */
+typedef __m512d vd;
+static inline vd vdzero(void) { return _mm512_setzero_pd(); }
+static inline vd vdload(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+static inline void vdstore(double *p, vd x) { _mm512_storeu_pd(p, x); }
 
 #else
 
@@ -85,6 +90,11 @@ static inline vf vscale2(vf x, vf n)
 }
 /* lanes from keep up are replaced by zero */
 static inline vf vkeep(vf x, int keep) { return _mm256_and_ps(x, _mm256_castsi256_ps(lanes_below(keep))); }
+/* half as many doubles */
+typedef __m256d vd;
+static inline vd vdzero(void) { return _mm256_setzero_pd(); }
+static inline vd vdload(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+static inline void vdstore(double *p, vd x) { _mm256_storeu_pd(p, x); }
 
 #endif
 /* clang-format on */

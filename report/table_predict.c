@@ -363,17 +363,14 @@ char *table_prediction_line(const json_t *o)
 static void scored(struct table_page *p)
 {
     const json_t *o = table_at(p->d, "prediction", NULL);
-    double predicted = bound(o, "step_s", "median");
-    double measured = table_value(table_at(p->d, "summary", "period_s", "median", NULL));
-    if (!(measured > 0)) /* saved by a version that did not tell it */
-        measured = table_value(table_at(p->d, "summary", "step_s", "median", NULL));
-    char *line = isfinite(predicted) ? table_prediction_line(o) : NULL;
+    double error = table_value(table_at(o, "error", NULL));
+    char *line = isfinite(bound(o, "step_s", "median")) ? table_prediction_line(o) : NULL;
     if (!line)
         return;
     table_label(p, "predicted");
     table_put(p, line);
-    if (measured > 0)
-        fprintf(p->f, "; the step is %+.1f %% off", 100 * (predicted / measured - 1));
+    if (isfinite(error))
+        fprintf(p->f, "; the step is %+.1f %% off", 100 * error);
     fprintf(p->f, "\n");
     free(line);
 }

@@ -24,7 +24,7 @@ static void open_counting(int n, int T, double split)
         token[i] = (uint16_t)i;
     ck_assert_int_eq(model_spec_find(&spec, "gpt2-124m", &e), 0);
     const char *path = scratch_write("count.bin", token, (size_t)n * 2);
-    ck_assert_int_eq(data_open(&data, path, &spec, T, split, split < 1, 1, &e), 0);
+    ck_assert_int_eq(data_open(&data, path, &spec, T, split, split < 1, 1, 0, &e), 0);
 }
 
 /* 10 tokens, T = 4: the windows start at 0 .. 5; the last one's last target is token 9. */
@@ -108,7 +108,7 @@ END_TEST
 static void open_builtin(int V, uint64_t seed)
 {
     struct model_spec spec = {.name = "test", .kind = MODEL_GPT, .V = V};
-    ck_assert_int_eq(data_open(&data, NULL, &spec, 64, 1, false, seed, &e), 0);
+    ck_assert_int_eq(data_open(&data, NULL, &spec, 64, 1, false, seed, 0, &e), 0);
     ck_assert_int_eq(data.format, DATA_BUILTIN);
     ck_assert_str_eq(data.path, "");
     ck_assert_int_eq(data.V, V);
@@ -205,7 +205,7 @@ START_TEST(builtin_tokens_have_structure)
     open_builtin(65536, 1);
     data_fini(&data);
     struct model_spec spec = {.name = "test", .kind = MODEL_GPT, .V = 65537};
-    ck_assert_int_eq(data_open(&data, NULL, &spec, 64, 1, false, 1, &e), -1);
+    ck_assert_int_eq(data_open(&data, NULL, &spec, 64, 1, false, 1, 0, &e), -1);
     ck_assert_int_eq(e.code, ERR_USAGE);
 }
 END_TEST

@@ -17,13 +17,14 @@
 
 static struct data data;
 static struct err e;
+static double room_bytes;
 
 static int open_as(const char *path, const char *model, int T, double split, bool need_val)
 {
     struct model_spec spec;
     ck_assert_int_eq(model_spec_find(&spec, model, &e), 0);
     e = (struct err){0};
-    return data_open(&data, path, &spec, T, split, need_val, 1, &e);
+    return data_open(&data, path, &spec, T, split, need_val, 1, room_bytes, &e);
 }
 
 /* Fails with that code, a sentence that has both words, and nothing left to free. */
@@ -315,6 +316,11 @@ START_TEST(larger_than_memory)
     path = scratch_sparse("tokens.bin", memory * 2);
     if (path)
         refuses(ERR_MEMORY, path, "gpt2-124m", 64, "memory");
+    room_bytes = 1e6; /* of a control group, shared by ranks */
+    path = scratch_sparse("small.bin", 1000002);
+    if (path)
+        refuses(ERR_MEMORY, path, "gpt2-124m", 64, "1000000 are there");
+    room_bytes = 0;
 }
 END_TEST
 

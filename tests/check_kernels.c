@@ -318,7 +318,7 @@ START_TEST(embedding_rows)
 }
 END_TEST
 
-/* Long arrays: every width, one longer than a block of sum_squares, and GPT-2's vocabulary. */
+/* Long arrays: every width, a long one with a tail, and GPT-2's vocabulary. */
 static size_t array_size(int i)
 {
     return i < WIDTHS ? (size_t)width[i] : i == WIDTHS ? 4096 + 17 : 50257;
@@ -337,8 +337,7 @@ START_TEST(plain_arrays)
         set[0]->scale(y.want, n, 0.3f);
         k->scale(y.got, n, 0.3f);
         same("scale", y, 0);
-        double want = set[0]->sum_squares(x, n);
-        ck_assert_double_le(fabs(k->sum_squares(x, n) - want), row_sum * want);
+        ck_assert_double_eq(k->sum_squares(x, n), set[0]->sum_squares(x, n)); /* the same bits */
         kit_release();
     }
     ck_assert_double_eq(k->sum_squares(kit_floats(1), 0), 0);
@@ -367,13 +366,13 @@ START_TEST(optimizers)
             h.inv_sqrt_correction2 = (float)(1 / sqrt(1 - pow(0.95, t)));
             set[0]->adamw(p.want, g, m.want, v.want, n, &h);
             k->adamw(p.got, g, m.got, v.got, n, &h);
-            same("adamw p", p, element);
-            same("adamw m", m, element);
-            same("adamw v", v, element);
+            same("adamw p", p, 0); /* ranks with different sets stay together */
+            same("adamw m", m, 0);
+            same("adamw v", v, 0);
         }
         set[0]->sgd(p.want, g, n, 0.5f, 0.99f);
         k->sgd(p.got, g, n, 0.5f, 0.99f);
-        same("sgd", p, element);
+        same("sgd", p, 0);
         kit_release();
     }
 }

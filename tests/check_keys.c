@@ -129,6 +129,26 @@ static mode_t mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
+/* A home on a file server is that of several nodes. */
+START_TEST(machines_that_share_a_home_have_numbers_of_their_own)
+{
+    const unsigned char folder[GREETING_NODE_BYTES] = {1, 2, 3};
+    unsigned char a[GREETING_NODE_BYTES], b[GREETING_NODE_BYTES], none[GREETING_NODE_BYTES];
+    struct err e;
+    memcpy(a, folder, sizeof a);
+    memcpy(b, folder, sizeof b);
+    memcpy(none, folder, sizeof none);
+    ck_assert_int_eq(keystore_number(a, "0123456789abcdef0123456789abcdef", &e), 0);
+    ck_assert_int_eq(keystore_number(b, "0123456789abcdef0123456789abcdee", &e), 0);
+    ck_assert_int_eq(keystore_number(none, "", &e), 0);
+    ck_assert_mem_ne(a, b, sizeof a);
+    ck_assert_mem_eq(none, folder, sizeof none);
+    memcpy(b, folder, sizeof b);
+    ck_assert_int_eq(keystore_number(b, "0123456789abcdef0123456789abcdef", &e), 0);
+    ck_assert_mem_eq(a, b, sizeof a); /* the same tomorrow */
+}
+END_TEST
+
 START_TEST(peers_are_kept_privately)
 {
     struct keystore_peer peer = {.node = {1, 2, 3}}, found;
@@ -474,6 +494,7 @@ int main(void)
     tcase_add_test(t, codes_end_after_five_tries_or_ten_minutes);
     suite_add_tcase(s, t);
     tcase_add_checked_fixture(kept, open_store, close_store);
+    tcase_add_test(kept, machines_that_share_a_home_have_numbers_of_their_own);
     tcase_add_test(kept, peers_are_kept_privately);
     tcase_add_test(kept, old_names_make_room);
     tcase_add_test(kept, keys_that_others_can_read);

@@ -154,6 +154,23 @@ START_TEST(strangers_are_told_what_to_do)
 }
 END_TEST
 
+/* Many machines come with the name of their system. */
+START_TEST(others_may_have_the_same_name)
+{
+    struct err e;
+    b.options.codes = true;
+    kit_pair(&a, &b, NULL);
+    kit_serve(&b);
+    check_it_serves(&b); /* it has that name now */
+    for (unsigned char i = 0; i < 8; i++) { /* some of them are read before b, in whatever order */
+        struct keystore_peer other = {.node = {(unsigned char)(i << 5), i}};
+        keystore_add_name(&other, kit_address(&b));
+        ck_assert_int_eq(keystore_save(&a.store, &other, &e), 0);
+    }
+    check_it_serves(&b);
+}
+END_TEST
+
 /* A key that does not fit is an error, never a reason to ask for a code; the server goes on. */
 START_TEST(a_stored_key_that_fails_is_no_pairing)
 {
@@ -851,6 +868,7 @@ int main(void)
     tcase_add_test(t, a_code_pairs_once_and_for_all);
     tcase_add_test(t, wrong_codes_are_refused_and_burn_it_at_the_fifth);
     tcase_add_test(t, strangers_are_told_what_to_do);
+    tcase_add_test(t, others_may_have_the_same_name);
     tcase_add_test(t, a_stored_key_that_fails_is_no_pairing);
     tcase_add_test(t, a_name_that_answers_as_another_node);
     tcase_add_test(t, key_files_serve_scripts);

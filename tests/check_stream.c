@@ -6,6 +6,8 @@
  * whatever carries the bytes, so sealed sums have to be the clear ones' bit for bit.
  */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -321,6 +323,72 @@ START_TEST(an_early_end_is_a_lost_peer)
 END_TEST
 
 /* A neighbour that never answers the handshake. */
+/* What is sealed for one message; less than the kernel keeps for a socket. */
+static size_t sealed_message(struct stream *s, int wire, const void *data, size_t bytes, void *sealed, size_t room)
+{
+    struct err e;
+    for (size_t done = 0; done < bytes;) {
+        struct iovec piece = {(char *)(uintptr_t)data + done, bytes - done};
+        ssize_t gone = stream_send(s, &piece, 1, &e);
+        ck_assert_msg(gone > 0, "%s", strerror(errno));
+        done += (size_t)gone;
+    }
+    ssize_t n = read(wire, sealed, room);
+    ck_assert_int_gt(n, (ssize_t)bytes);
+    return (size_t)n;
+}
+
+/* What can be opened of it after so many bytes more. */
+static size_t opened(struct stream *s, int wire, const void *sealed, size_t sealed_bytes, void *data, size_t bytes)
+{
+    struct err e;
+    struct iovec piece = {data, bytes};
+    ck_assert_int_eq(write(wire, sealed, sealed_bytes), (ssize_t)sealed_bytes);
+    ssize_t n = stream_receive(s, &piece, 1, &e);
+    ck_assert(n > 0 || errno == EAGAIN);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The message with the new key is 27 bytes; the first piece ends in it, after it, and in the record that follows. */
+START_TEST(a_new_key_may_arrive_in_any_pieces)
+{
+    enum { BYTES = 3 * STREAM_RECORD_BYTES / 2, ROOM = 2 * BYTES };
+    static const unsigned char key[CRYPTO_KEY_BYTES] = {1};
+    static unsigned char message[BYTES], got[BYTES], sealed[ROOM];
+    static const size_t cuts[] = {1, 5, 26, 27, 28, 31, 32, 33, 64, 100, 1000, 10000, 16384, 16432, 16433, 20000};
+    struct stream client, server;
+    int direct[2], out[2], in[2];
+    struct err e;
+    kit_connect(KIT_UNIX, 0, direct);
+    kit_connect(KIT_UNIX, 0, out);
+    kit_connect(KIT_UNIX, 0, in);
+    const int nonblocking[] = {direct[0], direct[1], out[0], in[0]};
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(fcntl(nonblocking[i], F_SETFL, O_NONBLOCK), 0);
+    ck_assert_msg(stream_init(&client, direct[0], true, "server", key, &e) == 0, "%s", e.text);
+    ck_assert_msg(stream_init(&server, direct[1], false, "client", key, &e) == 0, "%s", e.text);
+    ck_assert_msg(stream_shake_hands(&client, &server, clock_now_ns() + 20000000000u, -1, &e) == 0, "%s", e.text);
+    client.fd = out[0];
+    server.fd = in[0];
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        memset(message, (int)i + 1, sizeof message);
+        client.records = STREAM_RECORDS_PER_KEY - 1;
+        size_t bytes = sealed_message(&client, out[1], message, sizeof message, sealed, sizeof sealed);
+        size_t n = opened(&server, in[1], sealed, cuts[i], got, sizeof got);
+        n += opened(&server, in[1], sealed + cuts[i], bytes - cuts[i], got + n, sizeof got - n);
+        ck_assert_uint_eq(n, sizeof got);
+        ck_assert_mem_eq(got, message, sizeof got);
+    }
+    stream_fini(&client);
+    stream_fini(&server);
+    for (int i = 0; i < 2; i++) {
+        close(direct[i]);
+        close(out[i]);
+        close(in[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_silent_neighbour_is_given_up)
 {
     int out[2], back[2];
@@ -365,6 +433,7 @@ int main(void)
     tcase_add_test(t, other_keys_do_not_get_together);
     tcase_add_test(t, clear_and_sealed_do_not_mix);
     tcase_add_test(t, an_early_end_is_a_lost_peer);
+    tcase_add_test(t, a_new_key_may_arrive_in_any_pieces);
     tcase_add_test(t, a_silent_neighbour_is_given_up);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);

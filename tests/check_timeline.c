@@ -56,7 +56,7 @@ START_TEST(parts_are_the_step)
     struct timeline t;
     struct err e;
     const struct timeline_step *kept[TIMELINE_STEPS_MAX];
-    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1}, &e), 0);
+    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1, 1}, &e), 0);
     take_step(&t, 0, 1000, 1, true);
     ck_assert_int_eq(timeline_kept(&t, kept), 1);
     check_partition(kept[0]);
@@ -81,7 +81,7 @@ START_TEST(parts_are_the_step_of_many_micro_batches)
             struct timeline t;
             struct err e;
             const struct timeline_step *kept[TIMELINE_STEPS_MAX];
-            ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, of, communicates}, &e), 0);
+            ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, of, communicates, 1}, &e), 0);
             take_step(&t, 0, 1000, of, communicates);
             ck_assert_int_eq(timeline_kept(&t, kept), 1);
             const struct timeline_step *s = kept[0];
@@ -114,7 +114,7 @@ START_TEST(first_last_and_some_between_are_kept)
     struct timeline t;
     struct err e;
     const struct timeline_step *kept[TIMELINE_STEPS_MAX];
-    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1}, &e), 0);
+    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1, 1}, &e), 0);
     ck_assert_int_eq(timeline_kept(&t, kept), 0);
     int ends = t.ends;
     for (int n = 1; n <= 1000; n++) {
@@ -139,13 +139,63 @@ START_TEST(first_last_and_some_between_are_kept)
 }
 END_TEST
 
+/* The head in slices: 1 layer forward, then forward and backward of each slice in turn, then backward of the layer. */
+static void take_sliced_step(struct timeline *t, int slices)
+{
+    struct phase phase[128];
+    uint64_t now = 1000;
+    int n = 0;
+    timeline_begin(t, 0, now);
+    for (int i = -1; i <= 2 * slices; i++) {
+        bool forward = i < 2 * slices && i % 2 != 1;
+        uint64_t took = forward ? FORWARD_NS : BACKWARD_NS;
+        phase[n++] =
+            (struct phase){forward ? PHASE_FORWARD : PHASE_BACKWARD, i < 0 || i == 2 * slices ? 0 : 1, now, now + took};
+        now += took;
+    }
+    timeline_micro_batch(t, phase, n, 0, 1, true);
+    struct phase update = {PHASE_OPTIMIZER, 0, now + GAP_NS, now + GAP_NS + UPDATE_NS};
+    timeline_layers(t, &update, 1);
+    timeline_update(t, now + GAP_NS, now + GAP_NS + UPDATE_NS, true);
+    timeline_end(t, now + GAP_NS + UPDATE_NS);
+}
+
+START_TEST(slices_of_the_head_have_room)
+{
+    static const int planned[] = {1, 2, 15, 50, 3};
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++) {
+        int slices = i == 4 ? 40 : planned[i]; /* the last plan is too small: of another node's recording */
+        struct timeline t;
+        struct err e;
+        const struct timeline_step *kept[TIMELINE_STEPS_MAX];
+        uint64_t took[TIMELINE_MIXED + 1] = {0};
+        ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 0, planned[i]}, &e), 0);
+        take_sliced_step(&t, slices);
+        ck_assert_int_eq(timeline_kept(&t, kept), 1);
+        check_partition(kept[0]);
+        for (int p = 0; p < kept[0]->parts_n; p++)
+            took[kept[0]->part[p].kind] += kept[0]->part[p].end_ns - kept[0]->part[p].start_ns;
+        ck_assert_uint_eq(took[TIMELINE_EXPOSED], GAP_NS);
+        ck_assert_uint_eq(took[TIMELINE_OPTIMIZER], UPDATE_NS);
+        if (slices == planned[i]) {
+            ck_assert_uint_eq(took[TIMELINE_FORWARD], (uint64_t)(slices + 1) * FORWARD_NS);
+            ck_assert_uint_eq(took[TIMELINE_BACKWARD], (uint64_t)(slices + 1) * BACKWARD_NS);
+            ck_assert_int_eq(kept[0]->layers_n, 2 * slices + 3);
+        } else {
+            ck_assert_uint_gt(took[TIMELINE_MIXED], 0);
+        }
+        timeline_close(&t);
+    }
+}
+END_TEST
+
 /* The memory is bounded whatever the shape: 4 steps at least. */
 START_TEST(a_large_shape_keeps_fewer_steps)
 {
     struct timeline t;
     struct err e;
     const struct timeline_step *kept[TIMELINE_STEPS_MAX];
-    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){64, 1 << 20, 200}, &e), 0);
+    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){64, 1 << 20, 200, 1}, &e), 0);
     uint64_t at = 1;
     for (int n = 0; n < 50; n++)
         at = take_step(&t, n, at, 2, true);
@@ -165,7 +215,7 @@ START_TEST(a_step_that_failed_is_forgotten)
     struct err e;
     const struct timeline_step *kept[TIMELINE_STEPS_MAX];
     struct phase phase = {PHASE_FORWARD, 0, 10, 20};
-    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1}, &e), 0);
+    ck_assert_int_eq(timeline_open(&t, &(struct timeline_shape){2, 1, 1, 1}, &e), 0);
     timeline_begin(&t, 0, 5);
     timeline_micro_batch(&t, &phase, 1, 0, 1, true);
     timeline_drop(&t);
@@ -188,6 +238,7 @@ int main(void)
     tcase_add_test(all, parts_are_the_step);
     tcase_add_test(all, parts_are_the_step_of_many_micro_batches);
     tcase_add_test(all, first_last_and_some_between_are_kept);
+    tcase_add_test(all, slices_of_the_head_have_room);
     tcase_add_test(all, a_large_shape_keeps_fewer_steps);
     tcase_add_test(all, a_step_that_failed_is_forgotten);
     suite_add_tcase(suite, all);

@@ -90,6 +90,24 @@ at out model.without_positions 123653376
 at out model.untied 163037184
 at out model.padded_vocabulary 50304
 at out model.with_padded_vocabulary 124475904
+# the buckets of the rule "in reverse order, closed at the limit or above, no tensor divided"; with the default, the first
+# has a limit of 1 MiB
+at out buckets 13
+at out buckets.0.bytes 9446400
+at out buckets.1.bytes 28351488
+at out buckets.12.bytes 176446464
+at out buckets.12.completed_by wte.weight
+run info --model gpt2-124m --bucket-mb 25 --json
+at out buckets 13
+at out buckets.12.bytes 157541376
+run info --model gpt2-124m --bucket-mb 1 --json
+at out buckets 50
+at out buckets.49.bytes 154389504
+run info --model gpt2-124m --bucket-mb 1
+holds 'buckets are listed' grep -q '^  50  *154389504  with wte.weight$' out
+run info --model gpt2-124m --schedule split
+holds 'touched rows have no size yet' grep -q ' -  embedding rows' out
+refused 64 'has none' info --model linear-10x2 --schedule split
 run info --model shakespeare-char --json
 at out model.unique_parameters 10745088
 at out model.gradient_bytes 42980352

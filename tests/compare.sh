@@ -103,6 +103,9 @@ try "$first"
 is 'one run' $status 64
 try a b c
 is 'three' $status 64
+try "$first" "$first" --steps 5
+is 'an option of runs that are made here' $status 64
+holds 'is named' grep -q -- '--steps is for runs that are made here' err
 try "$first" last --alpha 3
 is 'an unknown option' $status 64
 

@@ -122,6 +122,8 @@ if command -v bash >/dev/null; then
     is 'an option of a command' "$(bash -c "$complete" - ddpbench history --form)" --format
     is 'an option of run without the word' "$(bash -c "$complete" - ddpbench --glob)" --global-batch
     is 'a value' "$(bash -c "$complete" - ddpbench --schedule s)" split
+    is 'formats of a report' "$(bash -c "$complete" - ddpbench report --format m)" md
+    is 'nor those of another command' "$(bash -c "$complete" - ddpbench report --format benc)" ''
     is 'nothing that does not belong' "$(bash -c "$complete" - ddpbench history --glob)" ''
     for command in $("$DDPBENCH" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
         "$DDPBENCH" "$command" --help | sed -n 's/^ \{2,6\}\(-[a-zA-Z], \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' | sort >listed

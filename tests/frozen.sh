@@ -16,11 +16,11 @@ patience_s=60
 begin --spawn 2 --steps 150
 worker=$(worker_of "$caller")
 kill -STOP "$worker"
-sleep 2
+sleep 4
 kill -CONT "$worker"
 since
 ended
-is 'a rank stopped for two seconds' $status 0
-stood_still 'a rank stopped for two seconds'
+is 'a rank stopped for four seconds' $status 0
+stood_still 'a rank stopped for four seconds'
 is 'all steps are kept' "$(value out samples)" 150
 finish

@@ -47,7 +47,7 @@ holds 'and knows no number that is none' sh -c '! grep -qi nan table'
 # --- a rank that dies ---
 : >live
 "$DDPBENCH" --live 9 --spawn 2 --seq 32 --batch 1 --steps 9999 --warmup 0 --no-floor --no-baseline --threads 1 --comm gloo \
-    --results-dir results >out 2>err 9>live &
+    --results-dir cut >out 2>err 9>live &
 run=$!
 stepping
 pkill -KILL -P $run
@@ -55,7 +55,7 @@ status=0
 wait $run || status=$?
 is 'a killed rank' $status 75
 is 'one sentence' "$(grep -c 'rank 1 was ended by SIGKILL at step' err)" 1
-set -- results/*.json
+set -- cut/*.json
 holds 'what was measured is saved' test -f "$1"
 
 # --- between nodes ---

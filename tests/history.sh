@@ -24,6 +24,8 @@ mkdir empty
 try empty --check
 is 'no run: no baseline, no failure' $status 0
 holds 'is said' grep -q 'no baseline' out
+try empty --check --last 3
+is 'fewer runs than the check would take' $status 64
 try empty --check --require-baseline
 is 'a baseline was required' $status 66
 try missing --check

@@ -37,6 +37,7 @@ until_holds grep -q '^plan' err
 # shellcheck disable=SC2016 # the inner shell's
 until_holds sh -c 'ps -o pid= --ppid "$1" | grep -q .' sh "$server"
 worker=$(worker_of "$server")
+works "$worker" 0.3 # until it has said that it is there
 kill -STOP "$worker" 2>/dev/null
 longest_ms=0
 while since && sleep 0.9 && turn "$worker" 0.1; do

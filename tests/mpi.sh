@@ -102,7 +102,15 @@ is 'no launcher' $status 64
 holds 'the command is told' grep -q 'mpirun -n 2' err
 is 'in one sentence' "$(grep -c . err)" 1
 refused 64 'leave out --spawn' -n 2 "$DDPBENCH" --comm mpi --spawn 2
+# rank 0 is late: it is heard all the same
+# shellcheck disable=SC2016 # a rank's own variable
+refused 64 'leave out --spawn' -n 2 sh -c \
+    '[ "$OMPI_COMM_WORLD_RANK" -gt 0 ] || sleep 0.5; exec "$@"' sh "$DDPBENCH" --comm mpi --spawn 2
 refused 64 'leave out --peers' -n 2 "$DDPBENCH" --comm mpi --peers 127.0.0.1
+refused 64 'iface is about the connections of --peers' -n 2 "$DDPBENCH" --comm mpi --iface lo
+# the first rank is well, and would wait for a second one that will not come
+# shellcheck disable=SC2086
+refused 64 "rank 1: unknown option '--bogus'" -n 1 "$DDPBENCH" --comm mpi $short : -n 1 "$DDPBENCH" --comm mpi --bogus
 refused 64 "unknown option '--bogus'" -n 2 "$DDPBENCH" --comm mpi --bogus
 refused 66 '/missing: No such file' -n 2 "$DDPBENCH" --comm mpi --steps 1 --threads 1 --data /missing
 # only the second rank fails; the first one says so

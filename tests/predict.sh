@@ -111,6 +111,11 @@ refused 64 'twice' --step-s 1 --bytes 8 --what-if accum=1,accum=2
 refused 64 'bw: ' --step-s 1 --bytes 8 --what-if bw=10
 refused 64 'option --overlap' --step-s 1 --bytes 8 --overlap half
 refused 64 'needs a run' --step-s 1 --bytes 8 --overlap buckets
+refused 64 'tells nothing of buckets' --step-s 1 --bytes 8 --bucket-mb 5
+refused 64 'tells nothing of buckets' --step-s 1 --bytes 8 --schedule split
+refused 64 'tells nothing of buckets' --bytes 8 --bucket-mb 5
+refused 64 'buckets of its own job' --profile x.json --bucket-mb 5
+refused 64 'give one of the two' x.json --model gpt2-124m
 refused 64 'unknown model' --model gpt3
 refused 64 'give one of the two' --step-s 1 --bytes 8 --link 1G-eth --link-run x
 refused 66 'no run of one node'
@@ -165,7 +170,7 @@ run predict --nodes 2 --what-if tokens=2x,accum=3x --json
 # six times forward and backward; the optimizer, which at 16 tokens is much of the step, comes once as before
 alone=$(value nodes.0.alone_s) optimizer=$("$json_at" "$saved" summary.optimizer_s.median)
 near what_if.nodes.0.alone_s "$(awk -v s="$alone" -v o="$optimizer" 'BEGIN { print 6 * s - 5 * o }')" \
-    "$(awk -v s="$alone" -v o="$optimizer" 'BEGIN { print 0.1 * (6 * s - 5 * o) }')" # of medians: they do not add up exactly
+    "$(awk -v s="$alone" -v o="$optimizer" 'BEGIN { print 0.15 * (6 * s - 5 * o) }')" # of medians: they do not add up exactly
 
 run predict last --schedule split
 is 'a table, by the other schedule' $status 0

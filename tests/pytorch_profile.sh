@@ -75,6 +75,18 @@ def diverged():
 def vector():
     m = torch.nn.Linear(2, 2)
     return m, torch.optim.SGD(m.parameters(), lr=0.1), lambda m: m(torch.ones(1, 2))
+sparse_rows = torch.nn.Embedding(4, 2, sparse=True)
+def sparse():
+    return sparse_rows, torch.optim.SGD(sparse_rows.parameters(), lr=0.1), lambda m: m(torch.tensor([1])).sum()
+class Half(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.idle = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    def forward(self, x):
+        return self.used(x)
+def half():
+    m = Half()
+    return m, torch.optim.SGD(m.parameters(), lr=0.1), lambda m: m(torch.ones(1, 2)).sum()
 PY
 refused "no colon" 64 "MODULE:FACTORY" bad.py
 refused "no such file" 66 "absent.py" absent.py:make
@@ -83,4 +95,9 @@ refused "not three things" 65 "three things" bad.py:pair
 refused "nothing to train" 65 "no parameter to train" bad.py:frozen
 refused "a loss that is not a number" 70 "nan" bad.py:diverged
 refused "a loss that is a vector" 65 "one number" bad.py:vector
+refused "a sparse gradient" 65 "'weight' is sparse" bad.py:sparse
+refused "a parameter that is not used" 65 "'idle.weight' and 1 more got no gradient" bad.py:half
+record bad.py:half --steps 1 --no-wrapper -o half.json
+is "without the wrapper: status" "$status" 0
+holds "and it is listed" grep -q '"unused": \["idle.weight", "idle.bias"\]' half.json
 finish

@@ -13,11 +13,14 @@ saved()
     mkdir -p "$saved_folder"
     awk -v folder="$saved_folder" -v count="$saved_count" -v step="$saved_step" -v first=$saved_number -v settings="$*" '
         function value(key, otherwise) { return key in set ? set[key] : otherwise }
-        function noise() { return exp(0.01 * (rand() + rand() + rand() + rand() - 2) / 0.577) }
+        # Park and Miller 1988: the same series whichever awk this is
+        function draw() { state = state * 16807 % 2147483647; return state / 2147483647 }
+        function noise() { return exp(0.01 * (draw() + draw() + draw() + draw() - 2) / 0.577) }
         BEGIN {
             n = split(settings, part, " ")
             for (i = 1; i <= n; i++) { at = index(part[i], "="); set[substr(part[i], 1, at - 1)] = substr(part[i], at + 1) }
-            srand(value("seed", 1) * 100000 + first)
+            state = value("seed", 1) * 100000 + first + 1
+            for (i = 0; i < 8; i++) draw() # neighbouring seeds begin alike
             for (i = 0; i < count; i++) {
                 stamp = first + i
                 date = sprintf("2026%02d%02dT%02d%02d%02dZ", 1 + int(stamp / 86400 / 28) % 12, 1 + int(stamp / 86400) % 28,

@@ -96,7 +96,7 @@ says 64 'minus sign' 'an option in disguise' client peers check laptopb,-oProxyC
 says 64 "no network interface 'nosuch0' here; there are .*lo" 'an interface that is not there' \
     client peers check 192.0.2.1 --iface nosuch0
 says 64 "no network interface '^lo' here" 'an exclusion mark' client peers check 192.0.2.1 --iface '^lo'
-within 'all of that at once' 0 3000 "$from"
+within 'all of that at once' 0 6000 "$from"
 
 # --- serve ---
 from=$(now)
@@ -167,6 +167,8 @@ else
     holds 'which is asked for' grep -q 'have not met' right.tty
     run client peers check "127.0.0.1:$port" --test-this-host
     is 'from then on no terminal is needed' $status 0
+    run client peers check --help
+    holds 'help is no name' grep -q '^Usage: .* peers' out
     run client peers list
     holds 'the peer is listed' grep -q "127.0.0.1:$port" out
     is 'no key is shown' "$(grep -Ec '[0-9a-f]{64}' out)" 0

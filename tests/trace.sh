@@ -27,13 +27,13 @@ counts()
     holds "$1: parts are the step" awk '{ exit !($NF <= 0.01) }' looked
 }
 
-# 6 blocks, embedding and head: 8 layers, three times each; three buckets, one arrow to each from where it was ready and one
+# 6 blocks, embedding and head: 8 layers, three times each, and the final norm's backward; three buckets, one arrow to each from where it was ready and one
 # between ranks
 trains one --steps 3
-counts one 1 3 72 0 0
+counts one 1 3 75 0 0
 holds 'one node: no lane for communication' sh -c '! grep -q "\"communication\"" out'
 trains two --spawn 2 --steps 4
-counts two 2 8 192 24 48
+counts two 2 8 200 24 48
 # the exchange of token ids comes first, and nothing makes it ready
 trains split --spawn 2 --steps 1 --schedule split
 n=$("$json_at" split communication.buckets)
@@ -102,6 +102,7 @@ slow()
     until worker=$(pgrep -P $pid -f -- "--worker=$victim:") || ! kill -0 $pid 2>/dev/null; do
         sleep 0.05
     done
+    works "$worker" 0.3 # until it has said that it is there
     kill -STOP "$worker" 2>/dev/null
     while sleep 0.24 && turn "$worker" 0.03; do
         :

@@ -36,7 +36,7 @@ rows = [prediction("c/x", 0, 1, "p", 1.1, 1.0, 1.2, "helps", 1.0), run("c/x", 0,
         prediction("c/y", 1, 1, "s", 4.0, 3.0, 5.0, "helps", 4.0), run("c/y", 1, 1, "s", 5.0)]
 for row in rows:
     print(json.dumps(row))
-print('{"kind": "run", "cell": "cut o')
+print('{"kind": "run", "cell": "cut o', end="")
 END
 python3 rows.py >out/runs.jsonl
 status=0
@@ -58,6 +58,17 @@ from validation import report
 low, high = report.wilson(0.5, 10)     # (0.5 + z^2/20 -+ z sqrt(1/40 + z^2/400)) / (1 + z^2/10), z = 1.96
 assert abs(low - 0.2366) < 1e-4 and abs(high - 0.7634) < 1e-4, (low, high)
 assert report.quantile([4, 1, 3, 2], 0.9) == 3.7
+# a line that was cut off does not take the next one with it
+from validation import cells, sweep
+rows = sweep.Rows('out/runs.jsonl')
+rows.add(kind='run', cell='c/z')
+assert sweep.Rows('out/runs.jsonl').rows[-1] == {'kind': 'run', 'cell': 'c/z'} and len(rows.rows) == 14
+# runs of --quick, which have fewer steps, leave those of the whole sweep to be done
+long = next(c for c in cells.choose('default', 'bench', None, False) if c.steps == 20)
+rows.rows = [{'kind': 'run', 'cell': long.name, 'round': i, 'attempt': 1, 'bracket': 'b', 'measured': {'steps_s': [1.0] * n}}
+             for i, n in enumerate([10, 20])] + [{'kind': 'bracket', 'bracket': 'b', 'drift': 0.0}]
+assert rows.done([long]) == {(long.name, 1)}, rows.done([long])
+assert rows.attempts(long, 0) == 0 and rows.attempts(long, 1) == 1
 row = {'engine': 'bench', 'nodes': 2, 'slow': 50, 'shares': '5:3', 'predicted': {'divided': '5:3'}}
 equal = {**row, 'predicted': {}}       # told as if shares were equal: nothing it could be compared with
 assert report.predicted_as_run(row) and not report.predicted_as_run(equal)

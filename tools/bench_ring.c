@@ -7,7 +7,7 @@
  * Options: segment=BYTES direct=BYTES (what ring.h calls segment_bytes and direct_bytes), sizes=4,1024,..., time=SECONDS
  * per size (default 1), sealed=1 (TLS 1.3 with a key that everybody knows), pin=0|1 (rank r on CPU r, default 1 when both are here). Both sides take the same ones.
  *
- * Times are medians over calls of the slower rank; CPU seconds are of both ranks together, threads and kernel, per GB of
+ * Times are medians over calls of rank 0; CPU seconds are of both ranks together, threads and kernel, per GB of
  * vector; wrong counts elements that differ from the exact sum. Bus bandwidth is size / time x 2 (N-1) / N.
  * A maintainer's tool: it is not installed.
  */

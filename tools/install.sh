@@ -4,7 +4,8 @@
 #   tools/install.sh LIST
 #
 # Nothing missing: silent, exit 0, about 20 ms. Something missing and this is root or `sudo -n` works: apt-get
-# installs it, with an update only if the first try fails. Otherwise one sentence with the command to run, exit 78.
+# installs it, with an update only if the first try fails, and never at the cost of a package that is there. Otherwise one
+# sentence with the command to run, exit 78. Of gnuplot any flavour will do.
 # On a system without dpkg it says so and leaves the judgement to configure.
 set -u
 list=$1
@@ -21,7 +22,10 @@ missing()
     # shellcheck disable=SC2086 # one word per package
     dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null |
         awk -v want="$packages" '$1 == "installed" { have[$2] = 1 }
-            END { n = split(want, p, " "); for (i = 1; i <= n; i++) if (!(p[i] in have)) printf "%s ", p[i] }'
+            END { n = split(want, p, " "); for (i = 1; i <= n; i++) if (!(p[i] in have)) print p[i] }' |
+        while read -r package; do
+            [ "$package" = gnuplot-nox ] && command -v gnuplot >/dev/null 2>&1 || printf '%s ' "$package"
+        done
 }
 
 need=$(missing)
@@ -45,7 +49,7 @@ trap 'exit 130' INT TERM HUP
 # apt ARGUMENT... - apt-get without questions, its talk in the log.
 apt()
 {
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1 </dev/null
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q --no-remove -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1 </dev/null
 }
 
 echo "install: $command" >&2

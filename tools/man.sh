@@ -8,9 +8,10 @@
 page=$1
 include=$2
 name=$(basename "$page" .1)
-folder=$(mktemp -d) || exit 73
+folder=$(mktemp -d ./man.XXXXXX) || exit # not in /tmp, where programs may not be started 73
 trap 'rm -rf "$folder"' EXIT
 cp ddpbench "$folder" || exit
+folder=$(cd "$folder" && pwd)
 PATH="$folder:$PATH"
 if [ "$name" = ddpbench ]; then
     $HELP2MAN --no-info --section=1 --include="$include" --output="$page" ddpbench

@@ -82,7 +82,7 @@ def make_job(factory):
     elsewhere = next((p for p in trained if p.device.type != "cpu"), None)
     if elsewhere is not None:
         raise Refused(f"a parameter is on {elsewhere.device}: this profile is about training on CPUs")
-    if any(p.is_sparse or p.layout != torch.strided for p in trained):
+    if any(p.layout != torch.strided for p in trained):
         raise Refused("a parameter is sparse: gloo's buckets are dense")
     return made
 
@@ -132,6 +132,19 @@ def sample(model, optimizer, loss_of, watch):
         "optimizer_s": end - backward, "loss": loss,
         "ready_s": [None if t is None else round(t - start, 9) for t in watch.at],
     }
+
+
+def check_gradients(watch, wrapped):
+    """Of the first step: what DistributedDataParallel with gloo would not send as predicted."""
+    sparse = next((n for n, p in zip(watch.names, watch.parameters) if p.grad is not None and p.grad.is_sparse), None)
+    if sparse:
+        raise Refused(f"the gradient of '{sparse}' is sparse: what travels then differs from step to step, and this profile "
+                      "knows dense buckets only")
+    idle = [n for n, t in zip(watch.names, watch.at) if t is None]
+    if idle and wrapped:
+        more = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
+        raise Refused(f"'{idle[0]}'{more} got no gradient, which DistributedDataParallel takes for an error unless it is told to "
+                      "look for such parameters: leave it out (requires_grad=False), or record without the wrapper (--no-wrapper)")
 
 
 def arrival_order(samples, count):
@@ -200,6 +213,8 @@ def record(args):
     bare, wrapped = [], []
     for step in range(args.warmup + args.steps):
         row = sample(model, optimizer, loss_of, watch)
+        if step == 0:
+            check_gradients(watch, bool(group))
         if step >= args.warmup:
             bare.append(row)
         if group:  # in turn, so that both see the same weather

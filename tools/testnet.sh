@@ -10,6 +10,7 @@
 #   tools/testnet.sh down
 #   tools/testnet.sh with [OPTIONS OF up] -- COMMAND...   up, the command (not on a host), down, whatever happens
 #   tools/testnet.sh check                    why there can be no such network here (status 77), or nothing
+#   tools/testnet.sh cores                    of each core that may be used here one CPU: hosts get them in turns
 #   tools/testnet.sh folder                   where hosts.HOST and home.HOST are
 #
 # Hosts are called a, b, c, ...: each is a network namespace at NET.1, NET.2, ... with the name laptopHOST, a hosts file, a
@@ -44,6 +45,9 @@ missing()
     elif ! ip -n "$id-try" link add x type veth peer name y 2>/dev/null; then
         ip netns del "$id-try"
         echo 'this kernel has no veth devices'
+    elif ! ip netns exec "$id-try" tc qdisc add dev x root tbf rate 1mbit burst 16kb latency 10ms 2>/dev/null; then
+        ip netns del "$id-try"
+        echo 'links cannot be shaped here: there is no tc program (iproute2), or this kernel has no sch_tbf'
     else
         ip netns del "$id-try"
     fi
@@ -68,11 +72,25 @@ number()
     hosts | tr ' ' '\n' | awk -v host="$1" '$1 == host { print NR - 1 }'
 }
 
-# cpu HOST - of those that this process may use, in turns
+# cores - one CPU of each core that this process may use, a line each
+cores()
+{
+    seen=
+    sed -n 's/^Cpus_allowed_list:[[:blank:]]*//p' /proc/self/status | tr ',' '\n' | awk -F- '
+        { for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | while read -r cpu; do
+        siblings=$(cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" 2>/dev/null || echo "$cpu")
+        case "$seen " in
+        *" $siblings "*) ;;
+        *) echo "$cpu" ;;
+        esac
+        seen="$seen $siblings"
+    done
+}
+
+# cpu HOST - of those, in turns
 cpu()
 {
-    sed -n 's/^Cpus_allowed_list:[[:blank:]]*//p' /proc/self/status | tr ',' '\n' | awk -F- -v n="$(number "$1")" '
-        { for (i = $1; i <= ($2 == "" ? $1 : $2); i++) cpu[count++] = i } END { print cpu[n % count] }'
+    cores | awk -v n="$(number "$1")" '{ cpu[count++] = $1 } END { print cpu[n % count] }'
 }
 
 # --- the network ---
@@ -309,6 +327,7 @@ check)
         exit 77
     }
     ;;
+cores) cores ;;
 folder) echo "$folder" ;;
 with) with "$@" ;;
 run | rate | link | slow)
@@ -322,7 +341,7 @@ run | rate | link | slow)
     esac
     ;;
 *)
-    sed -n '3,13s/^# \{0,1\}//p' "$0"
+    sed -n '3,15s/^# \{0,1\}//p' "$0"
     exit 64
     ;;
 esac

@@ -77,7 +77,7 @@ static void check_data(const char *path, const struct model_spec *spec, int need
     struct sampler s;
     struct err e = {0};
     int32_t inputs[B][T], targets[B][T];
-    if (data_open(&data, path, spec, T, need_val ? 0.5 : 1, need_val, 1, &e)) {
+    if (data_open(&data, path, spec, T, need_val ? 0.5 : 1, need_val, 1, 0, &e)) {
         check_refusal(&e);
         require(!data.token && !data.symbol, "nothing is left after a failure");
         return;

@@ -346,7 +346,7 @@ MARKS = ['pt 7 ps 0.6 lc rgb "#1f4e9c"', 'pt 9 ps 0.8 lc rgb "#b35900"', 'pt 8 p
 
 
 def write_plot(svg, runs, work):
-    """False if there is no gnuplot."""
+    """None, or why there is none. The one before stays until then."""
     steps, errors = [], []
     shown = [r for _, part in kinds(runs) for r in part]  # the others are no predictions
     for i, (name, part) in enumerate(kinds([r for r in runs if r["counts"]])):
@@ -363,12 +363,18 @@ def write_plot(svg, runs, work):
     most = max(10, math.ceil(max(abs(100 * r["error"]) for r in shown) / 5) * 5)
     script = os.path.join(work, "plot.gp")
     with open(script, "w", encoding="utf-8") as f:
-        f.write(PLOT.format(svg=svg, steps=", ".join(steps), errors=", ".join(errors), low=0.8 * min(seconds_of),
+        f.write(PLOT.format(svg=svg + ".part", steps=", ".join(steps), errors=", ".join(errors), low=0.8 * min(seconds_of),
                             high=1.25 * max(seconds_of), most=most))
     try:
-        return subprocess.run(["gnuplot", script], check=False, timeout=60).returncode == 0
+        p = subprocess.run(["gnuplot", script], check=False, timeout=60, capture_output=True, text=True)
     except FileNotFoundError:
-        return False
+        return "there is no gnuplot"
+    except subprocess.TimeoutExpired:
+        return "gnuplot did not end"
+    if p.returncode:
+        return f"gnuplot failed: {p.stderr.strip()[-300:]}"
+    os.replace(svg + ".part", svg)
+    return None
 
 
 def write(rows, folder, doc, work):
@@ -377,7 +383,7 @@ def write(rows, folder, doc, work):
     if not runs:
         return ["no run is complete yet"]
     write_csv(os.path.join(folder, "runs.csv"), runs)
-    plotted = write_plot(os.path.join(doc, "accuracy.svg"), runs, work)
+    unplotted = write_plot(os.path.join(doc, "accuracy.svg"), runs, work)
     with open(os.path.join(doc, "ACCURACY.md"), "w", encoding="utf-8") as f:
         f.write(accuracy_text(rows, runs))
     lines = []
@@ -387,4 +393,4 @@ def write(rows, folder, doc, work):
             lines.append(f"{name}: {f['runs']} runs, median error {percent(f['median'])}, p90 {percent(f['p90'])}, max "
                          f"{percent(f['max'])}, bias {percent(f['bias'])}, inside {percent(f['inside'], 0)}, decisions right "
                          f"{f['right']} wrong {f['wrong']} open {f['abstained']}, drift {percent(f['drift'])}")
-    return lines + ([] if plotted else ["no plot was made: there is no gnuplot"])
+    return lines + ([f"no plot was made: {unplotted}"] if unplotted else [])

@@ -6,6 +6,7 @@ closed are measured again. kind "machine" says on what the rows after it were me
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 
@@ -21,13 +22,23 @@ PAYLOAD = {"100M-eth": 11.77e6, "300Mbit": 37.5e6, "1G-eth": 117.7e6, "2.5G-eth"
 TOKEN_S = {"gpt2-124m": 6e-3, "gpt2": 8e-3, "shakespeare-char": 5e-4, "char": 6e-4}  # a first guess
 
 
+# What one measurement may end in without ending the sweep: a program that failed or hung, a document that is not as expected.
+FAULTS = (Failed, subprocess.TimeoutExpired, LookupError, TypeError, ValueError)
+
+
+def why(fault):
+    return str(fault) if isinstance(fault, Failed) else f"{type(fault).__name__}: {fault}"
+
+
 class Rows:
     def __init__(self, path):
         self.path = path
         self.rows = []
+        self.torn = False  # the last line has no end: a disk was full, or the machine went down
         if os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 for line in f:
+                    self.torn = not line.endswith("\n")
                     try:
                         self.rows.append(json.loads(line))
                     except ValueError:
@@ -36,9 +47,10 @@ class Rows:
     def add(self, **row):
         self.rows.append(row)
         with open(self.path, "a", encoding="utf-8") as f:
-            f.write(json.dumps(row) + "\n")
+            f.write("\n" * self.torn + json.dumps(row) + "\n")
             f.flush()
             os.fsync(f.fileno())
+        self.torn = False
 
     def on(self, machine):
         """What follows was measured there."""
@@ -49,16 +61,18 @@ class Rows:
     def closed(self):
         return {r["bracket"]: r for r in self.rows if r["kind"] == "bracket"}
 
-    def done(self):
-        """(cell, round) that need nothing more: measured within steady profiles, or tried twice."""
-        closed = self.closed()
-        return {(r["cell"], r["round"]) for r in self.rows if r["kind"] == "run" and r["bracket"] in closed
-                and (closed[r["bracket"]]["drift"] <= DRIFT or r["attempt"] >= 2)}
+    def tries(self, cells):
+        """Runs of these cells in brackets that were closed, with the drift of theirs. Those of fewer steps (--quick) are none."""
+        closed, steps = self.closed(), {c.name: c.steps for c in cells}
+        return [(r, closed[r["bracket"]]["drift"]) for r in self.rows if r["kind"] == "run" and r["bracket"] in closed
+                and r["cell"] in steps and len(r["measured"]["steps_s"]) >= steps[r["cell"]]]
 
-    def attempts(self, name, number):
-        closed = self.closed()
-        return sum(r["kind"] == "run" and r["cell"] == name and r["round"] == number and r["bracket"] in closed
-                   for r in self.rows)
+    def done(self, cells):
+        """(cell, round) that need nothing more: measured within steady profiles, or tried twice."""
+        return {(r["cell"], r["round"]) for r, drift in self.tries(cells) if drift <= DRIFT or r["attempt"] >= 2}
+
+    def attempts(self, cell, number):
+        return sum((r["cell"], r["round"]) == (cell.name, number) for r, _ in self.tries([cell]))
 
 
 class Sweep:
@@ -82,7 +96,7 @@ class Sweep:
         return run + bracket / max(1, sum(c.group == cell.group for c in self.cells))
 
     def pending(self, number=None):
-        done = self.rows.done()
+        done = self.rows.done(self.cells)
         return [(c, r) for r in range(self.rounds) for c in self.cells
                 if (c.name, r) not in done and (number is None or r == number)]
 
@@ -124,7 +138,7 @@ class Sweep:
         rate = measure.shaper_rate(self.rig, cell, profiles)
         link = self.take_link(cell, rate)
         self.rig.up(cell.nodes, rate, cell.congestion)
-        attempt = self.rows.attempts(cell.name, number) + 1
+        attempt = self.rows.attempts(cell, number) + 1
         shares = "" if cell.shares == "suggested" else cell.shares
         predicted = measure.predict(self.rig, cell, profiles, link["path"], shares)
         if cell.shares == "suggested" and predicted["shares"]:
@@ -150,9 +164,9 @@ class Sweep:
             try:
                 self.one_run(cell, number, before, name)
                 taken.append((cell, number))
-            except Failed as e:
-                self.rows.add(kind="failed", cell=cell.name, round=number, reason=str(e))
-                self.say(f"{cell.name} FAILED: {e}")
+            except FAULTS as e:
+                self.rows.add(kind="failed", cell=cell.name, round=number, reason=why(e))
+                self.say(f"{cell.name} FAILED: {why(e)}")
                 self.rig.down()
         if not taken:
             return before
@@ -162,7 +176,7 @@ class Sweep:
         self.rows.add(kind="bracket", bracket=name, drift=drift, drifts=drifts, before_s=[p["step_s"] for p in before],
                       after_s=[p["step_s"] for p in after], profile_steps=before[0]["steps"])
         if drift > DRIFT:
-            again = [(c, r) for c, r in taken if self.rows.attempts(c.name, r) < 2]
+            again = [(c, r) for c, r in taken if self.rows.attempts(c, r) < 2]
             self.say(f"drift of {drift:.1%} between the profiles" + (f": to be run again: {len(again)}" if again else ""))
             todo.extend(again)
         return after
@@ -186,7 +200,7 @@ class Sweep:
                     continue
                 try:
                     self.visit(todo)
-                except Failed as e:
-                    self.rows.add(kind="failed", cell=str(group), round=number, reason=str(e))
-                    self.say(f"{group} FAILED: {e}")
+                except FAULTS as e:
+                    self.rows.add(kind="failed", cell=str(group), round=number, reason=why(e))
+                    self.say(f"{group} FAILED: {why(e)}")
                     self.rig.down()
