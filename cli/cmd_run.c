@@ -284,6 +284,9 @@ static int prepare(struct job *s, struct err *e)
         return -1;
     predict_first(s); /* the session has told from which address its link goes out */
     gemm_set_threads(o->threads);
+    if (gemm_threads() < o->threads)
+        notes_add(&s->notes, "this OpenBLAS was built for %d threads at most: products run on so many, the rest on %d",
+                  gemm_threads(), o->threads);
     if (!o->replay && probe_bind_part(&s->probe, s->ranks.seat * o->threads, o->threads, &s->notes, e))
         return -1;
     if (o->world > 1 && team_barrier(&s->ranks.team, e)) /* so that all measure at once, as they will work */

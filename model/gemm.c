@@ -24,6 +24,11 @@ void gemm_set_threads(int n)
     openblas_set_num_threads(n);
 }
 
+int gemm_threads(void)
+{
+    return openblas_get_num_threads();
+}
+
 const char *gemm_core(void)
 {
     return openblas_get_corename();

@@ -14,6 +14,7 @@ void gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, in
           float beta, float *c, int ldc);
 
 void gemm_set_threads(int n);   /* OpenBLAS and OpenMP alike: one pool */
+int gemm_threads(void);         /* what OpenBLAS made of it: it has a largest number since it was built */
 const char *gemm_core(void);    /* kernel OpenBLAS runs, e.g. "SkylakeX" */
 const char *gemm_version(void); /* "0.3.21" */
 bool gemm_is_openmp(void);      /* the OpenMP build is the one loaded */

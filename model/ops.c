@@ -47,19 +47,22 @@ void ops_embed(struct net *net, float *x, const int32_t *tokens)
         ON_ALL_THREADS(net, share_embed(net, x, tokens));
 }
 
-/* Threads divide the columns, not the rows: tokens repeat, and two threads must not add to one row. */
+/* Threads divide the columns, not the rows: tokens repeat, and two threads must not add to one row, nor to one cache line. */
 static void share_embed_backward(struct net *net, float *d_wte, float *d_wpe, const float *dx, const int32_t *tokens,
                                  bool accumulate)
 {
-    int C = net->spec.C, c0, columns = ops_share(C, &c0);
+    int C = net->spec.C;
+    size_t c0, end;
+    ops_share_span(0, (size_t)C, &c0, &end);
+    size_t columns = end - c0;
     if (!accumulate)
         for (int t = 0; t < net->spec.context; t++)
-            memset(d_wpe + cells(t, C) + c0, 0, (size_t)columns * sizeof *d_wpe);
+            memset(d_wpe + cells(t, C) + c0, 0, columns * sizeof *d_wpe);
     for (int i = 0; i < net->B * net->T; i++) {
         const float *d = dx + cells(i, C) + c0;
         float *row = net->apart ? net->apart + cells(net->apart_row[i], C) : d_wte + cells(tokens[i], C);
-        net->k->add(row + c0, d, (size_t)columns);
-        net->k->add(d_wpe + cells(i % net->T, C) + c0, d, (size_t)columns);
+        net->k->add(row + c0, d, columns);
+        net->k->add(d_wpe + cells(i % net->T, C) + c0, d, columns);
     }
 }
 

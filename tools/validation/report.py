@@ -181,24 +181,36 @@ def cell_lines(runs):
     return lines
 
 
+def pace(run):
+    """How slow the nodes were around this run: the mean of their steps alone, before and after."""
+    return statistics.mean(run["around"]["before_s"] + run["around"]["after_s"])
+
+
 def shares_lines(runs):
+    """Divisions are runs at different times, between which the machine drifts by as much as they differ: each step is also told
+    as it would have been had the nodes alone been as fast as their median."""
     part = [r for r in runs if r["shares"] and r["engine"] == "bench"]
     if not part:
         return []
-    steps = {}
+    usual = statistics.median(pace(r) for r in part)
+    found = {}
     for r in part:
-        steps.setdefault((r["cell"].endswith("suggested"), r["shares"]), []).append(r["measured"]["step_s"])
-    found = {k: statistics.median(v) for k, v in steps.items()}
-    suggested = [v for k, v in found.items() if k[0]]
-    best = min(found.values())
+        step_s = r["measured"]["step_s"]
+        found.setdefault(r["shares"], []).append((step_s * usual / pace(r), step_s))
+    runs_of = {k: len(v) for k, v in found.items()}
+    found = {k: tuple(statistics.median(x) for x in zip(*v)) for k, v in found.items()}
+    suggested = {r["shares"] for r in part if r["cell"].endswith("suggested")}  # which may be one of the others
+    best = min(v[0] for v in found.values())
     origin = ("The suggestion came from the two profiles before its run." if suggested else
               "The division that is suggested has not been measured yet.")
-    lines = ["", "### The batch divided", "", f"A second node at half speed, one global batch divided in several ways. {origin}", "",
-             "| shares | | measured step s |", "|---|---|---|"]
-    lines += [f"| {shares} | {'suggested' if is_suggested else ''} | {seconds(v)} |"
-              for (is_suggested, shares), v in sorted(found.items(), key=lambda x: x[1])]
+    lines = ["", "### The batch divided", "", f"A second node at half speed, one global batch divided in several ways. {origin} The machine "
+             "drifted between these runs by as much as they differ, so each step also stands as it would be had both nodes been as fast as in the median "
+             "of the profiles around these runs; those are what is compared.", "",
+             "| shares | | runs | measured step s | at the same speed of the nodes |", "|---|---|---|---|---|"]
+    lines += [f"| {shares} | {'suggested' if shares in suggested else ''} | {runs_of[shares]} | {seconds(measured)} | {seconds(scaled)} |"
+              for shares, (scaled, measured) in sorted(found.items(), key=lambda x: x[1])]
     if suggested:
-        lines += ["", f"The suggestion is {percent(statistics.median(suggested) / best - 1)} from the best that was measured."]
+        lines += ["", f"The suggestion is {percent(max(found[k][0] for k in suggested) / best - 1)} from the best that was measured."]
     return lines
 
 
