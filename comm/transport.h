@@ -37,6 +37,7 @@ struct transport {
     int rank, world;
     struct ring ring; /* tcp's */
     void *state;      /* a module's */
+    bool unfinished;  /* an operation was given up that still may write to the memory it was given: that has to stay */
 };
 
 /* The sockets in options belong to the transport from here on, also if this fails. */

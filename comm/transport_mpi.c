@@ -24,12 +24,16 @@
 #define LOOK_NS 1000000u        /* between looks at the clock, at abandon and at what others tell */
 #define GATHER_NS 600000000000u /* a rank may have much to prepare */
 #define END_NS 10000000000u     /* for rank 0 to end all of them */
+#define SMALL_BYTES 65536
 
 enum { TELL_WELL = 1, TELL_FAILED = 2, COUNT_MAX = 1 << 30 };
 
 struct world {
     MPI_Comm data, talk; /* collectives; reports to rank 0 */
     uint64_t timeout_ns;
+    /* Small operations take place here: one that is given up goes on whenever MPI is called, and its caller's memory may be
+     * somebody else's by then. */
+    _Alignas(64) char small[SMALL_BYTES];
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
 };
 
@@ -122,9 +126,16 @@ static int run(struct transport *t, enum kind kind, char *data, size_t n, int ro
     for (size_t at = 0; result == 0 && (at < n || (at == 0 && kind == BARRIER)); at += COUNT_MAX) {
         MPI_Request request;
         size_t count = n - at < COUNT_MAX ? n - at : COUNT_MAX;
-        int code = begin(w, kind, data ? data + at * size : NULL, (int)count, root, &request);
+        bool small = data && count * size <= SMALL_BYTES;
+        char *from = data ? data + at * size : NULL;
+        if (small)
+            memcpy(w->small, from, count * size);
+        int code = begin(w, kind, small ? w->small : from, (int)count, root, &request);
         result = code == MPI_SUCCESS ? finish(l, &request, w->timeout_ns, what, e) : failed(l, code, what, e);
+        if (small && result == 0)
+            memcpy(from, w->small, count * size);
     }
+    t->unfinished |= result != 0;
     call->end_ns = clock_now_ns();
     call->cpu_ns = thread_cpu_ns() - cpu_ns;
     return result;

@@ -64,8 +64,10 @@ int feed_take(struct feed *feed, const struct run *run, int32_t *inputs, int32_t
     size_t T = (size_t)o->seq, T1 = T + 1;
     if (o->rank == 0)
         gather(feed, run);
-    if (team_broadcast(o->team, feed->token, feed->bytes, e))
+    if (team_broadcast(o->team, feed->token, feed->bytes, e)) {
+        feed->given_up = o->team->agree->unfinished;
         return -1;
+    }
     for (int k = 0; k < o->accum; k++) {
         const uint16_t *from = feed->token + ((size_t)k * (size_t)run->batch_all + (size_t)run->batch_before) * T1;
         for (int b = 0; b < o->batch; b++, from += T1) {
@@ -84,7 +86,8 @@ int feed_take(struct feed *feed, const struct run *run, int32_t *inputs, int32_t
 
 void feed_close(struct feed *feed)
 {
-    free(feed->token);
+    if (!feed->given_up)
+        free(feed->token);
     free(feed->sampler);
     *feed = (struct feed){0};
 }

@@ -17,8 +17,8 @@
 #include "ddp/run.h"
 
 struct feed {
-    bool on;
-    uint16_t *token; /* [accum][sequences of all ranks][T + 1] */
+    bool on, given_up; /* an exchange of tokens was, and may still write to them */
+    uint16_t *token;   /* [accum][sequences of all ranks][T + 1] */
     size_t bytes;
     struct sampler *sampler; /* rank 0: of each rank; with unequal batches only the first, which walks for all */
 };

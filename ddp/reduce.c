@@ -159,11 +159,13 @@ void reduce_fini(struct reduce *r)
 {
     if (r->overlap_running)
         overlap_stop(&r->overlap);
-    free(r->ids);
+    if (!r->transport || !r->transport->unfinished) {
+        free(r->ids);
+        free(r->rows);
+    }
     free(r->row_of_id);
     free(r->id_of_row);
     free(r->row);
-    free(r->rows);
     memset(r, 0, sizeof *r);
 }
 

@@ -215,7 +215,8 @@ int rehearse(struct rehearsal *r, struct run *run, struct step_worker *w, const 
     r->known = true;
     result = 0;
 out:
-    free(g.scratch);
+    if (!g.transport->unfinished)
+        free(g.scratch);
     return result;
 }
 
