@@ -161,7 +161,7 @@ START_TEST(others_may_have_the_same_name)
     b.options.codes = true;
     kit_pair(&a, &b, NULL);
     kit_serve(&b);
-    check_it_serves(&b); /* it has that name now */
+    check_it_serves(&b);                    /* it has that name now */
     for (unsigned char i = 0; i < 8; i++) { /* some of them are read before b, in whatever order */
         struct keystore_peer other = {.node = {(unsigned char)(i << 5), i}};
         keystore_add_name(&other, kit_address(&b));
