@@ -110,11 +110,12 @@ static int answer(json_t *d, struct notes *notes, const char *const *words, int 
             return err_set(e, ERR_USAGE, "compare --peers needs two network interfaces: --iface eth0,wlan0");
         return compare_live(d, o, options, e);
     }
-    if (option_of_runs(options))
+    const char *unused = option_of_runs(options);
+    if (unused)
         return err_set(e, ERR_USAGE,
                        "%s is for runs that are made here (--iface eth0,wlan0 --peers HOST): saved ones stay as "
                        "they were",
-                       option_of_runs(options));
+                       unused);
     if (n != 2)
         return err_set(e, ERR_USAGE, "compare takes two runs, or two lists or labels of runs: compare A B");
     return compare(d, notes, words, o, e);

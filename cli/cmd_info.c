@@ -121,20 +121,6 @@ static json_t *buckets_json(json_t *root, const struct layout *l, const struct r
     return list;
 }
 
-static void put_buckets(FILE *f, const struct layout *l, const struct reduce *plan)
-{
-    fprintf(f, "\ngradient buckets: %d, in the order in which they are sent\n", plan->n);
-    for (int i = 0; i < plan->n; i++) {
-        const struct reduce_bucket *b = &plan->bucket[i];
-        char name[16];
-        snprintf(name, sizeof name, "  %d", i + 1);
-        if (b->last == REDUCE_TOUCHED_ROWS)
-            fprintf(f, "%-22s %13s  %s\n", name, "-", completed_by(l, b));
-        else
-            fprintf(f, "%-22s %13zu  with %s\n", name, b->count * sizeof(float), completed_by(l, b));
-    }
-}
-
 static json_t *memory_json(const struct net *net)
 {
     json_t *o = json_object(), *parts = json_array();
@@ -153,6 +139,21 @@ static void row(FILE *f, const char *label, size_t value, const char *remark)
 {
     if (value)
         fprintf(f, "%-22s %13zu%s%s\n", label, value, *remark ? "  " : "", remark);
+}
+
+static void put_buckets(FILE *f, const struct layout *l, const struct reduce *plan)
+{
+    fprintf(f, "\ngradient buckets: %d, in the order in which they are sent\n", plan->n);
+    for (int i = 0; i < plan->n; i++) {
+        const struct reduce_bucket *b = &plan->bucket[i];
+        char name[16], remark[96];
+        snprintf(name, sizeof name, "  %d", i + 1);
+        snprintf(remark, sizeof remark, "with %s", completed_by(l, b));
+        if (b->last == REDUCE_TOUCHED_ROWS)
+            fprintf(f, "%-22s %13s  %s\n", name, "-", completed_by(l, b));
+        else
+            row(f, name, b->count * sizeof(float), remark);
+    }
 }
 
 static char *table(const struct net *net, const struct counts *c, const struct reduce *plan)
